@@ -1,0 +1,101 @@
+//! Deliveries: how an answer gets to its engine, and what proves that it did.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::time::Timestamp;
+
+/// What the engine showed for having taken the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Evidence {
+    /// The engine accepted the reply and then announced it.
+    Announced {
+        /// The event that it announced.
+        event: String,
+    },
+    /// The reply's fate was unknown, and the tool was found to have gone on as answered.
+    ToolState {
+        /// The state that the tool was found in.
+        status: String,
+    },
+    /// The one who handed the ask in says that the engine took the answer and announced it.
+    Reported {
+        /// What was reported.
+        event: String,
+    },
+}
+
+/// Why an answer will never reach its engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Undeliverable {
+    /// The engine ended first.
+    EngineGone,
+    /// Somebody answered at the engine itself.
+    AnsweredElsewhere {
+        /// What the engine was told there.
+        reply: String,
+    },
+    /// The engine does not know the ask any more.
+    Forgotten,
+    /// The turn was cancelled while the answer was under way.
+    TurnCancelled,
+    /// The engine refused the reply.
+    Refused {
+        /// What it said.
+        message: String,
+    },
+}
+
+impl Undeliverable {
+    /// A sentence for people.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::EngineGone => "the engine ended before the answer reached it".to_owned(),
+            Self::AnsweredElsewhere { reply } => {
+                format!("it was answered at the engine itself, with `{reply}`")
+            }
+            Self::Forgotten => "the engine no longer knows this ask".to_owned(),
+            Self::TurnCancelled => "the turn was cancelled before the answer reached it".to_owned(),
+            Self::Refused { message } => format!("the engine refused the answer: {message}"),
+        }
+    }
+}
+
+/// How far a delivery has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum DeliveryState {
+    /// Waiting to be sent.
+    Pending,
+    /// Perhaps sent: the bytes may be with the engine, and nothing proves it yet.
+    Sending {
+        /// When the first byte may have left.
+        since: Timestamp,
+    },
+    /// The engine has it.
+    Delivered {
+        /// When the proof was seen.
+        at: Timestamp,
+        /// The proof.
+        evidence: Evidence,
+    },
+    /// It will never have it.
+    Undeliverable {
+        /// When that was found.
+        at: Timestamp,
+        /// Why.
+        why: Undeliverable,
+    },
+}
+
+/// The carrying of one answer to its engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Delivery {
+    /// How far it has come.
+    #[serde(flatten)]
+    pub state: DeliveryState,
+    /// How often it was tried.
+    pub attempts: u32,
+}

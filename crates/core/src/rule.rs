@@ -1,0 +1,335 @@
+//! Rules: standing answers, and which asks they answer.
+//!
+//! A rule looks at the tool's name and at the targets word for word. It never looks at titles or other
+//! text that an agent can choose freely. A shell command matches by its exact string alone.
+
+use globset::{GlobBuilder, GlobMatcher};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::actor::Actor;
+use crate::ask::Subject;
+use crate::id::{AskId, RuleId, SessionId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// Tools whose target is a program for a shell: a pattern cannot tell what such a text would run.
+const SHELL_TOOLS: [&str; 4] = ["bash", "shell", "execute", "terminal"];
+
+/// What a rule says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Allow it once, each time.
+    Allow,
+    /// Deny it.
+    Deny,
+}
+
+/// Which targets a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case", tag = "match")]
+pub enum Matcher {
+    /// Exactly these targets, all of them and no other.
+    Exact {
+        /// The targets.
+        targets: Vec<String>,
+    },
+    /// Every target matches the glob; `*` stays within one folder, `**` does not.
+    Glob {
+        /// The glob.
+        pattern: String,
+    },
+}
+
+/// A rule that cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnfitRule {
+    /// Shell commands are not matched by patterns.
+    #[error(
+        "commands of `{tool}` are matched by their exact text only: a pattern cannot tell what a command line would run"
+    )]
+    GlobForShell {
+        /// The tool.
+        tool: String,
+    },
+    /// The glob cannot be read.
+    #[error("`{pattern}` is not a pattern: {message}")]
+    InvalidGlob {
+        /// The text.
+        pattern: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A rule for nothing.
+    #[error("a rule needs a target to match")]
+    NoTarget,
+    /// Questions are for people.
+    #[error("a question is answered by a person, not by a rule")]
+    Question,
+}
+
+impl Matcher {
+    /// Fails unless a rule for `tool` may match this way.
+    pub fn check(&self, tool: &str) -> Result<(), UnfitRule> {
+        match self {
+            Self::Exact { targets } if targets.is_empty() => Err(UnfitRule::NoTarget),
+            Self::Exact { .. } => Ok(()),
+            Self::Glob { .. } if SHELL_TOOLS.contains(&tool) => Err(UnfitRule::GlobForShell {
+                tool: tool.to_owned(),
+            }),
+            Self::Glob { pattern } => compile(pattern).map(drop),
+        }
+    }
+
+    fn covers(&self, targets: &[String]) -> bool {
+        match self {
+            Self::Exact { targets: wanted } => !targets.is_empty() && wanted == targets,
+            // `..` would let a path leave the folder that the pattern names.
+            Self::Glob { pattern } => compile(pattern).is_ok_and(|glob| {
+                !targets.is_empty()
+                    && targets.iter().all(|target| {
+                        !target.split(['/', '\\']).any(|part| part == "..") && glob.is_match(target)
+                    })
+            }),
+        }
+    }
+}
+
+fn compile(pattern: &str) -> Result<GlobMatcher, UnfitRule> {
+    GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| UnfitRule::InvalidGlob {
+            pattern: pattern.to_owned(),
+            message: error.kind().to_string(),
+        })
+}
+
+/// A standing answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Rule {
+    /// Its id.
+    pub id: RuleId,
+    /// The workspace it is for.
+    pub workspace: WorkspaceId,
+    /// The one session it is for, if it is for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The tool it is about.
+    pub tool: String,
+    /// What it says.
+    pub verdict: Verdict,
+    /// The targets it is about.
+    #[serde(flatten)]
+    pub matcher: Matcher,
+    /// Who made it.
+    pub made_by: Actor,
+    /// When.
+    pub made_at: Timestamp,
+    /// The ask it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_from: Option<AskId>,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// When it was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Rule {
+    /// Whether the rule is in force.
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+    }
+
+    /// Whether the rule, if it is in force, answers an ask about `subject` in `session`.
+    pub fn matches(&self, workspace: WorkspaceId, session: SessionId, subject: &Subject) -> bool {
+        let Subject::Permission { tool, targets, .. } = subject else {
+            return false;
+        };
+        self.workspace == workspace
+            && self.session.is_none_or(|only| only == session)
+            && self.tool == *tool
+            && self.matcher.check(tool).is_ok()
+            && self.matcher.covers(targets)
+    }
+}
+
+/// The rule that answers, if one does: a denial goes before every leave, and the oldest of equals decides.
+pub fn decide<'a>(
+    rules: &'a [Rule],
+    workspace: WorkspaceId,
+    session: SessionId,
+    subject: &Subject,
+    now: Timestamp,
+) -> Option<&'a Rule> {
+    let matching = || {
+        rules
+            .iter()
+            .filter(|rule| rule.is_active(now) && rule.matches(workspace, session, subject))
+    };
+    matching()
+        .find(|rule| rule.verdict == Verdict::Deny)
+        .or_else(|| matching().min_by_key(|rule| (rule.made_at, rule.id)))
+}
+
+/// The matcher that "always" makes of an ask: exactly what the person was shown.
+pub fn always(subject: &Subject) -> Result<(String, Matcher), UnfitRule> {
+    match subject {
+        Subject::Question { .. } => Err(UnfitRule::Question),
+        Subject::Permission { tool, targets, .. } => {
+            let matcher = Matcher::Exact {
+                targets: targets.clone(),
+            };
+            matcher.check(tool)?;
+            Ok((tool.clone(), matcher))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::ActorKind;
+    use crate::id::ActorId;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    const START: Timestamp = Timestamp::from_micros(1_000_000);
+
+    fn permission(tool: &str, targets: &[&str]) -> Subject {
+        Subject::Permission {
+            tool: tool.to_owned(),
+            targets: targets.iter().map(|target| (*target).to_owned()).collect(),
+            shown: vec![],
+        }
+    }
+
+    fn rule(tool: &str, matcher: Matcher) -> Rule {
+        Rule {
+            id: RuleId::generate(START),
+            workspace: WorkspaceId::generate(START),
+            session: None,
+            tool: tool.to_owned(),
+            verdict: Verdict::Allow,
+            matcher,
+            made_by: Actor {
+                id: ActorId::generate(START),
+                kind: ActorKind::Person,
+                name: "ada".to_owned(),
+            },
+            made_at: START,
+            made_from: None,
+            expires_at: None,
+            revoked_at: None,
+        }
+    }
+
+    #[test]
+    fn an_always_matches_the_very_same_command_and_no_other() {
+        let (tool, matcher) = always(&permission("bash", &["git status"])).unwrap();
+        let rule = rule(&tool, matcher);
+        let session = SessionId::generate(START);
+        for (command, expected) in [
+            ("git status", true),
+            ("git status ", false),
+            ("git status; rm -rf ~", false),
+            ("git  status", false),
+            ("GIT status", false),
+        ] {
+            let subject = permission("bash", &[command]);
+            assert_eq!(
+                rule.matches(rule.workspace, session, &subject),
+                expected,
+                "{command}"
+            );
+        }
+        assert!(!rule.matches(
+            rule.workspace,
+            session,
+            &permission("edit", &["git status"])
+        ));
+    }
+
+    #[test]
+    fn a_glob_stays_in_its_folder() {
+        let rule = rule(
+            "edit",
+            Matcher::Glob {
+                pattern: "src/**".to_owned(),
+            },
+        );
+        let session = SessionId::generate(START);
+        let covers =
+            |path: &str| rule.matches(rule.workspace, session, &permission("edit", &[path]));
+        assert!(covers("src/a.rs"));
+        assert!(covers("src/deep/a.rs"));
+        assert!(!covers("src/../secret"));
+        assert!(!covers("other/src/a.rs"));
+        assert!(!rule.matches(
+            rule.workspace,
+            session,
+            &permission("edit", &["src/a.rs", "b.rs"])
+        ));
+    }
+
+    #[test]
+    fn shell_commands_take_no_glob() {
+        let glob = Matcher::Glob {
+            pattern: "git *".to_owned(),
+        };
+        assert!(matches!(
+            glob.check("bash"),
+            Err(UnfitRule::GlobForShell { .. })
+        ));
+        // A row that got in by another way still matches nothing.
+        let rule = rule("bash", glob);
+        let session = SessionId::generate(START);
+        assert!(!rule.matches(rule.workspace, session, &permission("bash", &["git log"])));
+    }
+
+    #[test]
+    fn a_denial_goes_before_a_leave_and_an_ended_rule_says_nothing() {
+        let exact = || Matcher::Exact {
+            targets: vec!["ls".to_owned()],
+        };
+        let mut allow = rule("bash", exact());
+        let mut deny = Rule {
+            workspace: allow.workspace,
+            ..rule("bash", exact())
+        };
+        deny.verdict = Verdict::Deny;
+        let session = SessionId::generate(START);
+        let subject = permission("bash", &["ls"]);
+        let verdict = |rules: &[Rule], now| {
+            decide(rules, rules[0].workspace, session, &subject, now).map(|rule| rule.verdict)
+        };
+        assert_eq!(
+            verdict(&[allow.clone(), deny.clone()], START),
+            Some(Verdict::Deny)
+        );
+        deny.revoked_at = Some(START);
+        assert_eq!(
+            verdict(&[allow.clone(), deny.clone()], START),
+            Some(Verdict::Allow)
+        );
+        allow.expires_at = Some(START.after(Duration::from_secs(1)));
+        assert_eq!(
+            verdict(&[allow, deny], START.after(Duration::from_secs(1))),
+            None
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn an_exact_rule_never_matches_a_text_the_approver_was_not_shown(shown in "\\PC{1,40}", other in "\\PC{1,40}") {
+            prop_assume!(shown != other);
+            let (tool, matcher) = always(&permission("bash", &[&shown])).unwrap();
+            let rule = rule(&tool, matcher);
+            let session = SessionId::generate(START);
+            prop_assert!(!rule.matches(rule.workspace, session, &permission("bash", &[&other])));
+        }
+    }
+}
