@@ -1,1 +1,20 @@
-//! Placeholder.
+//! The words of the HTTP API: what requests carry and what comes back.
+//!
+//! Server, CLI and the OpenAPI document share these types; there is no behaviour here beyond the
+//! conversion from the rules' own types.
+
+mod ask;
+mod audit;
+mod error;
+mod session;
+mod token;
+mod workspace;
+
+pub use ask::{AnswerKind, AnswerRequest, AskList, AskView, InvalidAnswerRequest};
+pub use audit::{AlarmView, AuditList, AuditVerdict};
+pub use error::{ErrorBody, ErrorCode};
+pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
+pub use token::{
+    Me, NewPairing, NewRule, NewToken, PairRequest, PairingView, RuleList, TokenList, TokenMade,
+};
+pub use workspace::{Consent, EngineView, WorkspaceList, WorkspaceView};

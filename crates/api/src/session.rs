@@ -1,0 +1,74 @@
+//! Sessions and prompts on the wire.
+
+use countersign_core::id::{SessionId, TurnId, WorkspaceId};
+use countersign_core::session::{Session, TranscriptItem, Turn};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A session as clients see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SessionView {
+    /// The session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// The newest turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+    /// How many of its asks are open.
+    pub open_asks: i64,
+    /// Whether whoever reads this may send it a prompt.
+    pub may_prompt: bool,
+}
+
+/// The sessions, the one that changed last first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SessionList {
+    /// The sessions.
+    pub sessions: Vec<SessionView>,
+}
+
+/// Starts a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSession {
+    /// Where; the server's first workspace if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceId>,
+    /// What it is about; the engine finds a title if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// Something to say to an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PromptRequest {
+    /// The words.
+    #[schema(min_length = 1)]
+    pub text: String,
+    /// Makes a repetition of this request harmless: the same turn comes back for the same id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    /// The model to use, as `provider/model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The engine's agent to use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+/// A prompt that is durable and on its way to the engine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PromptTaken {
+    /// The turn that it began.
+    pub turn: TurnId,
+    /// The session it is in.
+    pub session: SessionId,
+}
+
+/// What was said and done in a session, in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ItemList {
+    /// The items; what is still being said comes last, with the place it will have.
+    pub items: Vec<TranscriptItem>,
+}

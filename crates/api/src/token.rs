@@ -1,0 +1,134 @@
+//! Who is calling, tokens, pairing and rules on the wire.
+
+use countersign_core::actor::{Actor, Surface};
+use countersign_core::grant::{Grants, Role};
+use countersign_core::id::{SessionId, WorkspaceId};
+use countersign_core::rule::{Matcher, Rule, Verdict};
+use countersign_core::time::Timestamp;
+use countersign_core::token::Token;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Who the caller is and what it may do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Me {
+    /// Who.
+    pub actor: Actor,
+    /// What it may do.
+    pub grants: Grants,
+    /// The one workspace it is limited to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceId>,
+    /// Where it calls from.
+    pub surface: Surface,
+}
+
+/// Makes a token.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// What people will call it, and whoever acts with it.
+    #[schema(min_length = 1, max_length = 80)]
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// The one workspace it is for; all of them if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceId>,
+    /// How long it lives, in seconds; 90 days if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub expires_in_s: Option<u64>,
+}
+
+/// A token that was made; the only time that its secret is shown.
+#[derive(Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TokenMade {
+    /// The token.
+    pub token: Token,
+    /// The secret, for the `Authorization: Bearer` header.
+    pub secret: String,
+}
+
+impl std::fmt::Debug for TokenMade {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenMade")
+            .field("token", &self.token)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The tokens, without their secrets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TokenList {
+    /// The tokens.
+    pub tokens: Vec<Token>,
+}
+
+/// Makes a one-time code for a browser.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPairing {
+    /// What people will call whoever uses it.
+    #[schema(min_length = 1, max_length = 80)]
+    pub name: String,
+    /// What the browser will be allowed to do.
+    pub role: Role,
+}
+
+/// A one-time code.
+#[derive(Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PairingView {
+    /// The code.
+    pub code: String,
+    /// A link that carries the code in its fragment, which no server and no log gets to see.
+    pub link: String,
+    /// When it stops working.
+    pub expires_at: Timestamp,
+}
+
+impl std::fmt::Debug for PairingView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PairingView")
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A browser that wants in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PairRequest {
+    /// The code from the link.
+    pub code: String,
+}
+
+/// Makes a rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NewRule {
+    /// The workspace it is for; the server's first if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceId>,
+    /// The one session it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The tool it is about.
+    #[schema(min_length = 1)]
+    pub tool: String,
+    /// What it says.
+    pub verdict: Verdict,
+    /// The targets it is about.
+    #[serde(flatten)]
+    pub matcher: Matcher,
+    /// How long it lives, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub expires_in_s: Option<u64>,
+}
+
+/// The rules, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RuleList {
+    /// The rules.
+    pub rules: Vec<Rule>,
+}
