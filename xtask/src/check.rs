@@ -1,0 +1,129 @@
+//! The checks and tests of the whole repository, in the order in which they are run.
+
+use std::fs;
+
+use crate::{
+    invocation::Invocation,
+    peers,
+    repository::Repository,
+    step::Step,
+    tool::{DENY, NEXTEST},
+};
+
+/// How much is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Formatting, lints and the fast tests: a minute while one works.
+    Quick,
+    /// Everything: what has to pass before a change lands.
+    Full,
+}
+
+/// What to run.
+pub(crate) struct Selection {
+    /// How much is checked.
+    pub(crate) extent: Extent,
+    /// More arguments for `cargo nextest run`.
+    pub(crate) nextest: Vec<String>,
+}
+
+/// The steps of a run.
+pub(crate) fn steps(repository: &Repository, selection: &Selection) -> Vec<Step> {
+    match selection.extent {
+        Extent::Quick => quick(repository, &selection.nextest),
+        Extent::Full => full(repository, &selection.nextest),
+    }
+}
+
+fn quick(repository: &Repository, filter: &[String]) -> Vec<Step> {
+    let mut steps = vec![formatting(repository), lints(repository)];
+    steps.extend(NEXTEST.installation(repository));
+    steps.push(tests(repository, "quick", filter));
+    steps
+}
+
+fn full(repository: &Repository, filter: &[String]) -> Vec<Step> {
+    let cargo = |line: &str| Invocation::new(&repository.root, line);
+    let npm = |line: &str| Invocation::new(&repository.web(), line);
+
+    let mut steps = vec![peers(repository), formatting(repository), lints(repository)];
+    steps.push(Step::command(
+        "documentation",
+        cargo("cargo doc --workspace --no-deps --document-private-items")
+            .variable("RUSTDOCFLAGS", "-D warnings"),
+    ));
+    steps.extend(web_packages(repository));
+    steps.push(Step::command("web lints", npm("npm run lint")));
+    steps.push(Step::command("web types", npm("npm run typecheck")));
+    steps.push(Step::command("web tests", npm("npm run test")));
+    steps.extend(DENY.installation(repository));
+    steps.push(Step::command(
+        "dependencies",
+        DENY.invocation(repository, "check licenses bans sources"),
+    ));
+    steps.extend(NEXTEST.installation(repository));
+    steps.push(tests(repository, "default", filter));
+    steps.push(Step::command(
+        "documented examples",
+        cargo("cargo test --workspace --doc"),
+    ));
+    steps.push(Step::command(
+        "program",
+        cargo("cargo build --package countersign"),
+    ));
+    steps.push(Step::command(
+        "browser tests",
+        npm("npm run e2e")
+            .variable("COUNTERSIGN_BINARY", repository.binary())
+            .variable("COUNTERSIGN_PEERS", repository.peers()),
+    ));
+    steps
+}
+
+fn peers(repository: &Repository) -> Step {
+    let repository = Repository {
+        root: repository.root.clone(),
+        target: repository.target.clone(),
+    };
+    Step::work("peers", "cargo xtask peers", move || {
+        peers::install(&repository)
+    })
+}
+
+fn formatting(repository: &Repository) -> Step {
+    Step::command(
+        "formatting",
+        Invocation::new(&repository.root, "cargo fmt --all --check"),
+    )
+}
+
+fn lints(repository: &Repository) -> Step {
+    let line = "cargo clippy --workspace --all-targets -- -D warnings";
+    Step::command("lints", Invocation::new(&repository.root, line))
+}
+
+/// The web app's packages, if they are older than the lock that names them.
+fn web_packages(repository: &Repository) -> Option<Step> {
+    let modified = |name: &str| {
+        fs::metadata(repository.web().join(name))
+            .and_then(|metadata| metadata.modified())
+            .ok()
+    };
+    if modified("node_modules/.package-lock.json") > modified("package-lock.json") {
+        return None;
+    }
+    let install = Invocation::new(&repository.web(), "npm ci --include=dev");
+    Some(Step::work(
+        "web packages",
+        &install.to_string(),
+        move || install.run_with_retries(),
+    ))
+}
+
+fn tests(repository: &Repository, profile: &str, filter: &[String]) -> Step {
+    let invocation = NEXTEST
+        .invocation(repository, &format!("run --workspace --profile {profile}"))
+        .arguments(filter)
+        .variable("COUNTERSIGN_PEERS", repository.peers());
+    Step::command("tests", invocation)
+}
