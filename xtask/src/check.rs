@@ -52,7 +52,7 @@ fn full(repository: &Repository, filter: &[String]) -> Vec<Step> {
         cargo("cargo doc --workspace --no-deps --document-private-items")
             .variable("RUSTDOCFLAGS", "-D warnings"),
     ));
-    steps.extend(web_packages(repository));
+    steps.push(web_packages(repository));
     steps.push(Step::command("web lints", npm("npm run lint")));
     steps.push(Step::command("web types", npm("npm run typecheck")));
     steps.push(Step::command("web tests", npm("npm run test")));
@@ -102,22 +102,21 @@ fn lints(repository: &Repository) -> Step {
     Step::command("lints", Invocation::new(&repository.root, line))
 }
 
-/// The web app's packages, if they are older than the lock that names them.
-fn web_packages(repository: &Repository) -> Option<Step> {
-    let modified = |name: &str| {
-        fs::metadata(repository.web().join(name))
-            .and_then(|metadata| metadata.modified())
-            .ok()
-    };
-    if modified("node_modules/.package-lock.json") > modified("package-lock.json") {
-        return None;
-    }
-    let install = Invocation::new(&repository.web(), "npm ci --include=dev");
-    Some(Step::work(
-        "web packages",
-        &install.to_string(),
-        move || install.run_with_retries(),
-    ))
+/// The web app's packages. The lints' build of the app may have installed them: that is looked at when the step runs.
+fn web_packages(repository: &Repository) -> Step {
+    let web = repository.web();
+    let install = Invocation::new(&web, "npm ci --include=dev");
+    Step::work("web packages", &install.to_string(), move || {
+        let modified = |name: &str| {
+            fs::metadata(web.join(name))
+                .and_then(|file| file.modified())
+                .ok()
+        };
+        if modified("node_modules/.package-lock.json") > modified("package-lock.json") {
+            return Ok(());
+        }
+        install.run_with_retries()
+    })
 }
 
 fn tests(repository: &Repository, profile: &str, filter: &[String]) -> Step {
