@@ -90,6 +90,10 @@ id!(
     WorkspaceId, "ws"
 );
 id!(
+    /// Identifies an engine of a workspace, over all its lives.
+    EngineId, "engine"
+);
+id!(
     /// Identifies one life of an engine's process.
     RunId, "run"
 );
@@ -117,6 +121,11 @@ id!(
     /// Identifies an alarm.
     AlarmId, "alarm"
 );
+
+impl WorkspaceId {
+    /// Stands for the server itself where a deed is about no one workspace.
+    pub const SERVER: Self = Self(Uuid::nil());
+}
 
 fn uuid_at(now: Timestamp) -> Uuid {
     let micros = u64::try_from(now.as_micros()).unwrap_or_default();

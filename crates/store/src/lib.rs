@@ -1,1 +1,78 @@
-//! Placeholder.
+//! Durable state on SQLite or PostgreSQL: the ledger.
+//!
+//! One public method is one transaction. A change of state is a compare-and-set that reports whether it
+//! won; it writes its audit entry, its events and, where there is something to carry to an engine, its
+//! outbox row in the same transaction. Nobody hears of a change before it is committed.
+
+mod alarms;
+mod asks;
+mod audit;
+mod database;
+mod deliveries;
+mod engines;
+mod error;
+mod events;
+mod rules;
+mod sessions;
+mod tokens;
+mod transcript;
+mod turns;
+mod workspaces;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use alarms::{Alarm, NewAlarm};
+pub use asks::{Answered, AskFilter, NewAsk, Opened};
+pub use audit::ChainVerdict;
+pub use deliveries::Parcel;
+pub use engines::{Engine, Run};
+pub use error::StoreError;
+pub use tokens::{NewToken, Pairing};
+pub use turns::NewTurn;
+
+use std::path::Path;
+
+use tokio::sync::watch;
+
+use crate::database::Db;
+
+/// The ledger.
+#[derive(Debug, Clone)]
+pub struct Store {
+    db: Db,
+    /// The number of the newest event; it changes after each commit that wrote one.
+    head: watch::Sender<i64>,
+}
+
+impl Store {
+    /// Opens the SQLite database at `path`, and makes it if it is not there.
+    pub async fn open_sqlite(path: &Path) -> Result<Self, StoreError> {
+        Self::ready(Db::open_sqlite(path).await?).await
+    }
+
+    /// Opens the PostgreSQL database at `url`.
+    pub async fn open_postgres(url: &str) -> Result<Self, StoreError> {
+        Self::ready(Db::open_postgres(url).await?).await
+    }
+
+    async fn ready(db: Db) -> Result<Self, StoreError> {
+        let store = Self {
+            db,
+            head: watch::Sender::new(0),
+        };
+        store.refresh_head().await?;
+        Ok(store)
+    }
+
+    /// Fails unless the database answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.refresh_head().await.map(drop)
+    }
+
+    /// Closes the connections; everything committed is on disk already.
+    pub async fn close(&self) {
+        self.db.close().await;
+    }
+}

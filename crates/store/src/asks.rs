@@ -1,0 +1,183 @@
+//! Asks: opened once, answered at most once, ended once.
+
+mod answer;
+mod end;
+mod open;
+mod row;
+
+pub use answer::Answered;
+pub use open::{NewAsk, Opened};
+
+pub(crate) use end::end_asks_of_run;
+
+use countersign_core::ask::{Ask, AskPhase, Subject};
+use countersign_core::id::{AskId, RunId, SessionId, WorkspaceId};
+
+use crate::Store;
+use crate::asks::row::{AskRow, select_asks};
+use crate::database::{Tx, on_db, on_tx};
+use crate::error::StoreError;
+
+/// Sorts behind every id of an ask.
+const BEHIND_ALL: &str = "ask_~";
+
+/// Which asks to list.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AskFilter {
+    /// Only those in this phase.
+    pub phase: Option<AskPhase>,
+    /// Only those of this session.
+    pub session: Option<SessionId>,
+    /// Only those of this workspace.
+    pub workspace: Option<WorkspaceId>,
+    /// Only those that were opened before this one.
+    pub before: Option<AskId>,
+}
+
+/// The ask called `id`, within a transaction.
+pub(crate) async fn ask_in(tx: &mut Tx, id: AskId) -> Result<Option<Ask>, StoreError> {
+    const GET: &str = select_asks!("WHERE asks.id = $1");
+    let row: Option<AskRow> = on_tx!(tx, |connection| {
+        sqlx::query_as(GET)
+            .bind(id.to_string())
+            .fetch_optional(connection)
+            .await?
+    });
+    row.map(Ask::try_from).transpose()
+}
+
+/// The other open asks of a session that an engine drops when one of its permissions is denied.
+pub(crate) async fn open_siblings_in(tx: &mut Tx, ask: &Ask) -> Result<Vec<Ask>, StoreError> {
+    const LIST: &str = select_asks!(
+        "WHERE asks.session = $1 AND asks.run = $2 AND asks.state = 'open' AND asks.id <> $3 \
+         ORDER BY asks.id"
+    );
+    if !matches!(ask.subject, Subject::Permission { .. }) {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<AskRow> = on_tx!(tx, |connection| {
+        sqlx::query_as(LIST)
+            .bind(ask.session.to_string())
+            .bind(ask.run.to_string())
+            .bind(ask.id.to_string())
+            .fetch_all(connection)
+            .await?
+    });
+    let mut siblings: Vec<Ask> = rows
+        .into_iter()
+        .map(Ask::try_from)
+        .collect::<Result<_, _>>()?;
+    siblings.retain(|sibling| matches!(sibling.subject, Subject::Permission { .. }));
+    Ok(siblings)
+}
+
+impl Store {
+    /// The ask called `id`.
+    pub async fn ask(&self, id: AskId) -> Result<Option<Ask>, StoreError> {
+        const GET: &str = select_asks!("WHERE asks.id = $1");
+        let row: Option<AskRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(GET)
+                .bind(id.to_string())
+                .fetch_optional(pool)
+                .await?
+        });
+        row.map(Ask::try_from).transpose()
+    }
+
+    /// The ask that the engine of `run` calls `native_id`.
+    pub async fn ask_by_native_id(
+        &self,
+        run: RunId,
+        native_id: &str,
+    ) -> Result<Option<Ask>, StoreError> {
+        const GET: &str = select_asks!("WHERE asks.run = $1 AND asks.native_id = $2");
+        let row: Option<AskRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(GET)
+                .bind(run.to_string())
+                .bind(native_id)
+                .fetch_optional(pool)
+                .await?
+        });
+        row.map(Ask::try_from).transpose()
+    }
+
+    /// The asks that `filter` lets through, newest first, at most `limit` of them.
+    pub async fn asks(&self, filter: AskFilter, limit: i64) -> Result<Vec<Ask>, StoreError> {
+        // Each text fits an index; a single one with every condition optional would fit none.
+        const BY_SESSION: &str = select_asks!(
+            "WHERE asks.session = $1 AND (CAST($2 AS TEXT) IS NULL OR asks.state = $2) \
+             AND (CAST($3 AS TEXT) IS NULL OR asks.workspace = $3) AND asks.id < $4 \
+             ORDER BY asks.id DESC LIMIT $5"
+        );
+        const BY_STATE: &str = select_asks!(
+            "WHERE asks.state = $1 AND (CAST($2 AS TEXT) IS NULL OR asks.workspace = $2) \
+             AND asks.id < $3 ORDER BY asks.id DESC LIMIT $4"
+        );
+        const ALL: &str = select_asks!(
+            "WHERE (CAST($1 AS TEXT) IS NULL OR asks.workspace = $1) AND asks.id < $2 \
+             ORDER BY asks.id DESC LIMIT $3"
+        );
+
+        let before = filter
+            .before
+            .map_or_else(|| BEHIND_ALL.to_owned(), |id| id.to_string());
+        let workspace = filter.workspace.map(|id| id.to_string());
+        let state = filter.phase.map(AskPhase::name);
+        let rows: Vec<AskRow> = match (filter.session, state) {
+            (Some(session), state) => on_db!(&self.db, |pool| {
+                sqlx::query_as(BY_SESSION)
+                    .bind(session.to_string())
+                    .bind(state)
+                    .bind(workspace)
+                    .bind(before)
+                    .bind(limit)
+                    .fetch_all(pool)
+                    .await?
+            }),
+            (None, Some(state)) => on_db!(&self.db, |pool| {
+                sqlx::query_as(BY_STATE)
+                    .bind(state)
+                    .bind(workspace)
+                    .bind(before)
+                    .bind(limit)
+                    .fetch_all(pool)
+                    .await?
+            }),
+            (None, None) => on_db!(&self.db, |pool| {
+                sqlx::query_as(ALL)
+                    .bind(workspace)
+                    .bind(before)
+                    .bind(limit)
+                    .fetch_all(pool)
+                    .await?
+            }),
+        };
+        rows.into_iter().map(Ask::try_from).collect()
+    }
+
+    /// The asks of a run that can still change: open, or answered and not yet delivered.
+    pub async fn live_asks(&self, run: RunId) -> Result<Vec<Ask>, StoreError> {
+        const LIST: &str = select_asks!(
+            "WHERE asks.run = $1 AND asks.state IN ('open', 'answered') ORDER BY asks.id"
+        );
+        let rows: Vec<AskRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(run.to_string())
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Ask::try_from).collect()
+    }
+
+    /// How many asks of a session are open.
+    pub async fn count_open_asks(&self, session: SessionId) -> Result<i64, StoreError> {
+        const COUNT: &str = "SELECT COUNT(*) FROM asks WHERE session = $1 AND state = 'open'";
+        let (count,): (i64,) = on_db!(&self.db, |pool| {
+            sqlx::query_as(COUNT)
+                .bind(session.to_string())
+                .fetch_one(pool)
+                .await?
+        });
+        Ok(count)
+    }
+}

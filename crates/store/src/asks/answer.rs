@@ -1,0 +1,194 @@
+//! Answers asks: the first answer wins, and every later one is told so.
+
+use countersign_core::answer::{Answer, Choice, Scope};
+use countersign_core::ask::{Ask, AskState, Step, Withdrawal};
+use countersign_core::event::EventBody;
+use countersign_core::id::{AskId, RuleId};
+use countersign_core::rule::{self, Rule, Verdict};
+use countersign_core::time::Timestamp;
+use serde_json::json;
+
+use crate::Store;
+use crate::asks::end::{expire_in, withdraw_in};
+use crate::asks::{ask_in, open_siblings_in};
+use crate::database::on_tx;
+use crate::error::StoreError;
+use crate::rules::insert_rule;
+use crate::write::{Write, name_in_audit, to_json};
+
+/// What happened to an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answered {
+    /// It stands, and is on its way.
+    Won(Ask),
+    /// The same actor had said the same before.
+    Repeated(Ask),
+    /// Somebody was faster; their answer stands.
+    Lost(Ask),
+    /// The ask ended without an answer.
+    Over(Ask),
+    /// There is no such ask.
+    Missing,
+}
+
+impl Store {
+    /// Answers an ask in one transaction: the answer, its audit entry, its outbox row, the rule it makes,
+    /// and the end of the asks that fall with a denial.
+    pub async fn answer(
+        &self,
+        id: AskId,
+        answer: Answer,
+        now: Timestamp,
+    ) -> Result<Answered, StoreError> {
+        let mut write = self.write(now).await?;
+        let Some(mut ask) = ask_in(&mut write.tx, id).await? else {
+            return Ok(Answered::Missing);
+        };
+        match &ask.state {
+            AskState::Open => {}
+            AskState::Answered(first, _)
+            | AskState::Delivered(first, _)
+            | AskState::Undeliverable(first, _) => {
+                let repeated = first.is_repeated_by(&answer);
+                return Ok(if repeated {
+                    Answered::Repeated(ask)
+                } else {
+                    Answered::Lost(ask)
+                });
+            }
+            AskState::Expired { .. } | AskState::Withdrawn { .. } => {
+                return Ok(Answered::Over(ask));
+            }
+        }
+        if ask.expires_at.is_some_and(|end| end <= now) {
+            ask.state = expire_in(&mut write, &ask, now).await?;
+            self.commit(write).await?;
+            return Ok(Answered::Over(ask));
+        }
+        let was_open = claim(&mut write, id).await?;
+        if !was_open {
+            // Another replica won between our look and our claim; its transaction is committed.
+            drop(write);
+            return Box::pin(self.answer(id, answer, now)).await;
+        }
+        ask.state = record_answer(&mut write, &ask, answer, now).await?;
+        self.commit(write).await?;
+        Ok(Answered::Won(ask))
+    }
+
+    /// The ids of the open asks that would fall with `ask` if it were denied.
+    pub async fn open_siblings(&self, ask: &Ask) -> Result<Vec<AskId>, StoreError> {
+        let mut tx = self.db.begin().await?;
+        let siblings = open_siblings_in(&mut tx, ask).await?;
+        Ok(siblings.into_iter().map(|sibling| sibling.id).collect())
+    }
+}
+
+/// The compare-and-set: only one transaction ever sees it succeed.
+async fn claim(write: &mut Write, id: AskId) -> Result<bool, StoreError> {
+    const CLAIM: &str = "UPDATE asks SET state = 'answered' WHERE id = $1 AND state = 'open'";
+    let won = on_tx!(&mut write.tx, |connection| {
+        sqlx::query(CLAIM)
+            .bind(id.to_string())
+            .execute(connection)
+            .await?
+            .rows_affected()
+    });
+    Ok(won == 1)
+}
+
+/// Writes an answer to an ask that this transaction holds, and everything that follows from it.
+pub(super) async fn record_answer(
+    write: &mut Write,
+    ask: &Ask,
+    mut answer: Answer,
+    now: Timestamp,
+) -> Result<AskState, StoreError> {
+    const SET: &str = "UPDATE asks SET state = 'answered' WHERE id = $1";
+    const ADD_ANSWER: &str = "INSERT INTO answers (ask, choice, actor, surface, at, rule) \
+         VALUES ($1, $2, $3, $4, $5, $6)";
+    const ADD_DELIVERY: &str = "INSERT INTO deliveries (ask, state, attempts, due_at) \
+         VALUES ($1, 'pending', 0, $2)";
+
+    if let Some(rule) = rule_of_always(ask, &answer, now) {
+        insert_rule(write, &rule).await?;
+        answer.rule = Some(rule.id);
+    }
+    let id = ask.id.to_string();
+    on_tx!(&mut write.tx, |connection| {
+        sqlx::query(SET).bind(&id).execute(connection).await?;
+    });
+    on_tx!(&mut write.tx, |connection| {
+        sqlx::query(ADD_ANSWER)
+            .bind(&id)
+            .bind(to_json(&answer.choice))
+            .bind(answer.by.id.to_string())
+            .bind(answer.surface.name())
+            .bind(answer.at.as_micros())
+            .bind(answer.rule.map(|id| id.to_string()))
+            .execute(connection)
+            .await?;
+    });
+    on_tx!(&mut write.tx, |connection| {
+        sqlx::query(ADD_DELIVERY)
+            .bind(&id)
+            .bind(now.as_micros())
+            .execute(connection)
+            .await?;
+    });
+    if !answer.choice.is_yes() {
+        for sibling in open_siblings_in(&mut write.tx, ask).await? {
+            withdraw_in(
+                write,
+                &sibling,
+                &Withdrawal::SiblingDenied { sibling: ask.id },
+                now,
+            )
+            .await?;
+        }
+    }
+    let state = AskState::Open
+        .advance(Step::Answer(answer.clone()))
+        .expect("an open ask takes an answer");
+    write.event(
+        ask.workspace,
+        EventBody::AskChanged {
+            ask: ask.id,
+            session: ask.session,
+            state: state.phase(),
+        },
+    );
+    write.deed(
+        ask.workspace,
+        &name_in_audit(&answer.by),
+        "ask.answer",
+        ask.id,
+        json!({ "choice": answer.choice, "surface": answer.surface, "rule": answer.rule,
+                "digest": ask.digest }),
+    );
+    Ok(state)
+}
+
+/// The rule that an "always" makes: exactly what the person was shown, as far as the person said.
+fn rule_of_always(ask: &Ask, answer: &Answer, now: Timestamp) -> Option<Rule> {
+    let Choice::AllowAlways { scope, expires_at } = &answer.choice else {
+        return None;
+    };
+    let (tool, matcher) = rule::always(&ask.subject).ok()?;
+    Some(Rule {
+        id: RuleId::generate(now),
+        workspace: ask.workspace,
+        session: match scope {
+            Scope::Session => Some(ask.session),
+            Scope::Workspace => None,
+        },
+        tool,
+        verdict: Verdict::Allow,
+        matcher,
+        made_by: answer.by.clone(),
+        made_at: now,
+        made_from: Some(ask.id),
+        expires_at: *expires_at,
+        revoked_at: None,
+    })
+}

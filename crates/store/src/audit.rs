@@ -1,0 +1,123 @@
+//! The audit: read in order, and followed from end to end.
+
+use countersign_core::audit::{AuditEntry, BrokenChain, Verifier};
+use countersign_core::digest::Digest;
+use countersign_core::id::WorkspaceId;
+use countersign_core::time::Timestamp;
+
+use crate::Store;
+use crate::database::on_db;
+use crate::error::StoreError;
+
+/// How many entries are read at a time when a chain is followed.
+const PAGE: i64 = 1_000;
+
+/// Whether a chain is whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainVerdict {
+    /// The workspace whose chain it is.
+    pub workspace: WorkspaceId,
+    /// The number of entries, or where it is broken.
+    pub outcome: Result<i64, BrokenChain>,
+}
+
+#[derive(sqlx::FromRow)]
+struct AuditRow {
+    workspace: String,
+    seq: i64,
+    at: i64,
+    actor: String,
+    action: String,
+    subject: String,
+    detail: String,
+    previous: String,
+    hash: String,
+}
+
+impl TryFrom<AuditRow> for AuditEntry {
+    type Error = StoreError;
+
+    fn try_from(row: AuditRow) -> Result<Self, Self::Error> {
+        let corrupt = |column| StoreError::corrupt("audit", row.seq, column);
+        Ok(Self {
+            workspace: row.workspace.parse().map_err(|_| corrupt("workspace"))?,
+            detail: serde_json::from_str(&row.detail).map_err(|_| corrupt("detail"))?,
+            previous: row.previous.parse().map_err(|_| corrupt("previous"))?,
+            hash: row.hash.parse().map_err(|_| corrupt("hash"))?,
+            seq: row.seq,
+            at: Timestamp::from_micros(row.at),
+            actor: row.actor,
+            action: row.action,
+            subject: row.subject,
+        })
+    }
+}
+
+impl Store {
+    /// The entries of a chain after place `after`, at most `limit` of them.
+    pub async fn audit(
+        &self,
+        workspace: WorkspaceId,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
+        const LIST: &str = "SELECT workspace, seq, at, actor, action, subject, detail, previous, hash \
+             FROM audit WHERE workspace = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let rows: Vec<AuditRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(workspace.to_string())
+                .bind(after)
+                .bind(limit)
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(AuditEntry::try_from).collect()
+    }
+
+    /// Follows every chain from its first entry to its head.
+    pub async fn verify_audit(&self) -> Result<Vec<ChainVerdict>, StoreError> {
+        const HEADS: &str = "SELECT workspace, seq, hash FROM audit_heads ORDER BY workspace";
+        let heads: Vec<(String, i64, String)> = on_db!(&self.db, |pool| sqlx::query_as(HEADS)
+            .fetch_all(pool)
+            .await?);
+        let mut verdicts = Vec::with_capacity(heads.len());
+        for (workspace, seq, hash) in heads {
+            let corrupt = |column| StoreError::corrupt("audit_heads", &workspace, column);
+            let id = workspace.parse().map_err(|_| corrupt("workspace"))?;
+            let hash = hash.parse().map_err(|_| corrupt("hash"))?;
+            verdicts.push(ChainVerdict {
+                workspace: id,
+                outcome: self.verify_chain(id, seq, hash).await?,
+            });
+        }
+        Ok(verdicts)
+    }
+
+    async fn verify_chain(
+        &self,
+        workspace: WorkspaceId,
+        head_seq: i64,
+        head_hash: Digest,
+    ) -> Result<Result<i64, BrokenChain>, StoreError> {
+        let mut verifier = Verifier::default();
+        let mut after = 0;
+        loop {
+            // Entries that were added since the head was read are not what is being verified.
+            let page = self
+                .audit(workspace, after, PAGE.min(head_seq - after))
+                .await?;
+            let Some(last) = page.last() else {
+                return Ok(verifier.finish(head_seq, head_hash));
+            };
+            after = last.seq;
+            for entry in &page {
+                if let Err(broken) = verifier.check(entry) {
+                    return Ok(Err(broken));
+                }
+            }
+            if after >= head_seq {
+                return Ok(verifier.finish(head_seq, head_hash));
+            }
+        }
+    }
+}

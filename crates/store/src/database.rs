@@ -1,0 +1,141 @@
+//! The two databases behind one SQL text.
+//!
+//! SQLite runs on one connection that holds the file exclusively: no other process, an agent's least of
+//! all, can read or change the ledger while a server runs on it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqlitePoolOptions,
+    SqliteSynchronous,
+};
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+use crate::error::StoreError;
+
+static SQLITE_TABLES: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES_TABLES: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// How long a caller waits for a connection before it is told that the store is busy.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A database of either kind.
+#[derive(Debug, Clone)]
+pub(crate) enum Db {
+    /// A file.
+    Sqlite(SqlitePool),
+    /// A server.
+    Postgres(PgPool),
+}
+
+/// A transaction on either kind; it is rolled back unless it is committed.
+pub(crate) enum Tx {
+    /// On a file.
+    Sqlite(Transaction<'static, Sqlite>),
+    /// On a server.
+    Postgres(Transaction<'static, Postgres>),
+}
+
+/// Runs the same expression on whichever pool there is.
+macro_rules! on_db {
+    ($db:expr, |$pool:ident| $body:expr) => {
+        match $db {
+            $crate::database::Db::Sqlite($pool) => $body,
+            $crate::database::Db::Postgres($pool) => $body,
+        }
+    };
+}
+
+/// Runs the same expression on whichever transaction there is.
+macro_rules! on_tx {
+    ($tx:expr, |$connection:ident| $body:expr) => {
+        match $tx {
+            $crate::database::Tx::Sqlite(transaction) => {
+                let $connection = &mut **transaction;
+                $body
+            }
+            $crate::database::Tx::Postgres(transaction) => {
+                let $connection = &mut **transaction;
+                $body
+            }
+        }
+    };
+}
+
+pub(crate) use {on_db, on_tx};
+
+impl Db {
+    pub(crate) async fn open_sqlite(path: &Path) -> Result<Self, StoreError> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            // An answer that was accepted has to survive a power cut.
+            .synchronous(SqliteSynchronous::Full)
+            .locking_mode(SqliteLockingMode::Exclusive)
+            .foreign_keys(true)
+            .busy_timeout(Duration::from_secs(2));
+        let pool = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(PATIENCE)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_with(options)
+            .await
+            .map_err(|source| StoreError::Open {
+                name: path.display().to_string(),
+                source,
+            })?;
+        SQLITE_TABLES
+            .run(&pool)
+            .await
+            .map_err(StoreError::Migrate)?;
+        Ok(Self::Sqlite(pool))
+    }
+
+    pub(crate) async fn open_postgres(url: &str) -> Result<Self, StoreError> {
+        let failed = |name: &str| {
+            let name = name.to_owned();
+            move |source| StoreError::Open { name, source }
+        };
+        let options: PgConnectOptions = url.parse().map_err(failed("postgres"))?;
+        let name = format!("{}:{}", options.get_host(), options.get_port());
+        let pool = PgPoolOptions::new()
+            .max_connections(8)
+            .acquire_timeout(PATIENCE)
+            .connect_with(options)
+            .await
+            .map_err(failed(&name))?;
+        POSTGRES_TABLES
+            .run(&pool)
+            .await
+            .map_err(StoreError::Migrate)?;
+        Ok(Self::Postgres(pool))
+    }
+
+    /// Begins a transaction that is going to write.
+    pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
+        Ok(match self {
+            // Taking the write lock at once: a reader that becomes a writer could be refused.
+            Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })
+    }
+
+    pub(crate) async fn close(&self) {
+        on_db!(self, |pool| pool.close().await);
+    }
+}
+
+impl Tx {
+    pub(crate) async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(transaction) => transaction.commit().await?,
+            Self::Postgres(transaction) => transaction.commit().await?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! Engines and their runs: each life of an engine's process is a row that ends exactly once.
+
+use countersign_core::event::{EnginePhase, EventBody};
+use countersign_core::id::{EngineId, RunId, WorkspaceId};
+use countersign_core::time::Timestamp;
+use serde_json::json;
+
+use crate::Store;
+use crate::asks::end_asks_of_run;
+use crate::database::{on_db, on_tx};
+use crate::error::StoreError;
+use crate::write::COUNTERSIGN;
+
+/// An engine of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    /// Its id.
+    pub id: EngineId,
+    /// Its workspace.
+    pub workspace: WorkspaceId,
+    /// What it is.
+    pub program: String,
+}
+
+/// One life of an engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// Whose life it is.
+    pub engine: EngineId,
+    /// When it began.
+    pub started_at: Timestamp,
+}
+
+impl Store {
+    /// The engine `program` of a workspace, added if it is new.
+    pub async fn ensure_engine(
+        &self,
+        workspace: WorkspaceId,
+        program: &str,
+        now: Timestamp,
+    ) -> Result<Engine, StoreError> {
+        const ADD: &str = "INSERT INTO engines (id, workspace, program, added_at) \
+             VALUES ($1, $2, $3, $4) ON CONFLICT (workspace, program) DO NOTHING";
+        const GET: &str = "SELECT id FROM engines WHERE workspace = $1 AND program = $2";
+        let mut write = self.write(now).await?;
+        on_tx!(&mut write.tx, |connection| {
+            sqlx::query(ADD)
+                .bind(EngineId::generate(now).to_string())
+                .bind(workspace.to_string())
+                .bind(program)
+                .bind(now.as_micros())
+                .execute(connection)
+                .await?;
+        });
+        let (id,): (String,) = on_tx!(&mut write.tx, |connection| {
+            sqlx::query_as(GET)
+                .bind(workspace.to_string())
+                .bind(program)
+                .fetch_one(connection)
+                .await?
+        });
+        self.commit(write).await?;
+        let id = id
+            .parse()
+            .map_err(|_| StoreError::corrupt("engines", &id, "id"))?;
+        Ok(Engine {
+            id,
+            workspace,
+            program: program.to_owned(),
+        })
+    }
+
+    /// Begins a life of `engine`.
+    pub async fn begin_run(&self, engine: &Engine, now: Timestamp) -> Result<Run, StoreError> {
+        const ADD: &str =
+            "INSERT INTO runs (id, engine, state, started_at) VALUES ($1, $2, $3, $4)";
+        let id = RunId::generate(now);
+        let mut write = self.write(now).await?;
+        on_tx!(&mut write.tx, |connection| {
+            sqlx::query(ADD)
+                .bind(id.to_string())
+                .bind(engine.id.to_string())
+                .bind(EnginePhase::Starting.name())
+                .bind(now.as_micros())
+                .execute(connection)
+                .await?;
+        });
+        let message = format!("{} is starting", engine.program);
+        write.event(
+            engine.workspace,
+            EventBody::EngineChanged {
+                state: EnginePhase::Starting,
+                message,
+            },
+        );
+        write.deed(
+            engine.workspace,
+            COUNTERSIGN,
+            "engine.start",
+            id,
+            json!({ "program": engine.program }),
+        );
+        self.commit(write).await?;
+        Ok(Run {
+            id,
+            engine: engine.id,
+            started_at: now,
+        })
+    }
+
+    /// The lives of `engine` that have not ended as far as the ledger knows, oldest first.
+    pub async fn unended_runs(&self, engine: EngineId) -> Result<Vec<Run>, StoreError> {
+        const LIST: &str =
+            "SELECT id, started_at FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY id";
+        let rows: Vec<(String, i64)> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(engine.to_string())
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter()
+            .map(|(id, started_at)| {
+                Ok(Run {
+                    id: id
+                        .parse()
+                        .map_err(|_| StoreError::corrupt("runs", &id, "id"))?,
+                    engine,
+                    started_at: Timestamp::from_micros(started_at),
+                })
+            })
+            .collect()
+    }
+
+    /// Notes how a life stands now, and announces it.
+    pub async fn set_run_state(
+        &self,
+        workspace: WorkspaceId,
+        run: RunId,
+        state: EnginePhase,
+        message: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        const SET: &str =
+            "UPDATE runs SET state = $2 WHERE id = $1 AND state <> $2 AND ended_at IS NULL";
+        let mut write = self.write(now).await?;
+        let changed = on_tx!(&mut write.tx, |connection| {
+            sqlx::query(SET)
+                .bind(run.to_string())
+                .bind(state.name())
+                .execute(connection)
+                .await?
+                .rows_affected()
+        });
+        if changed == 0 {
+            return Ok(());
+        }
+        write.event(
+            workspace,
+            EventBody::EngineChanged {
+                state,
+                message: message.to_owned(),
+            },
+        );
+        self.commit(write).await
+    }
+
+    /// Ends a life, and with it every ask of it: open ones are withdrawn, answered ones undeliverable.
+    pub async fn end_run(
+        &self,
+        workspace: WorkspaceId,
+        run: RunId,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const END: &str = "UPDATE runs SET state = $2, ended_at = $3, why = $4 \
+             WHERE id = $1 AND ended_at IS NULL";
+        let mut write = self.write(now).await?;
+        let ended = on_tx!(&mut write.tx, |connection| {
+            sqlx::query(END)
+                .bind(run.to_string())
+                .bind(EnginePhase::Gone.name())
+                .bind(now.as_micros())
+                .bind(why)
+                .execute(connection)
+                .await?
+                .rows_affected()
+        });
+        if ended == 0 {
+            return Ok(false);
+        }
+        end_asks_of_run(&mut write, run, now).await?;
+        write.event(
+            workspace,
+            EventBody::EngineChanged {
+                state: EnginePhase::Gone,
+                message: why.to_owned(),
+            },
+        );
+        write.deed(
+            workspace,
+            COUNTERSIGN,
+            "engine.end",
+            run,
+            json!({ "why": why }),
+        );
+        self.commit(write).await?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,124 @@
+//! Events: read by number, waited for by the head.
+
+use countersign_core::event::Event;
+use countersign_core::time::Timestamp;
+use tokio::sync::watch;
+
+use crate::Store;
+use crate::database::{Db, on_db};
+use crate::error::StoreError;
+use crate::write::WAKE_CHANNEL;
+
+#[derive(sqlx::FromRow)]
+struct EventRow {
+    seq: i64,
+    at: i64,
+    workspace: String,
+    body: String,
+}
+
+impl TryFrom<EventRow> for Event {
+    type Error = StoreError;
+
+    fn try_from(row: EventRow) -> Result<Self, Self::Error> {
+        let corrupt = |column| StoreError::corrupt("events", row.seq, column);
+        Ok(Self {
+            seq: row.seq,
+            at: Timestamp::from_micros(row.at),
+            workspace: row.workspace.parse().map_err(|_| corrupt("workspace"))?,
+            body: serde_json::from_str(&row.body).map_err(|_| corrupt("body"))?,
+        })
+    }
+}
+
+impl Store {
+    /// Tells the number of the newest event, and every change of it.
+    pub fn head(&self) -> watch::Receiver<i64> {
+        self.head.subscribe()
+    }
+
+    /// Reads the head from the database: what other replicas wrote, or what a wake-up was lost for.
+    pub async fn refresh_head(&self) -> Result<i64, StoreError> {
+        const HEAD: &str = "SELECT seq FROM event_head";
+        let (seq,): (i64,) = on_db!(&self.db, |pool| sqlx::query_as(HEAD)
+            .fetch_one(pool)
+            .await?);
+        self.announce(seq);
+        Ok(seq)
+    }
+
+    /// The events after number `after`, at most `limit` of them, in order.
+    pub async fn events_after(&self, after: i64, limit: i64) -> Result<Vec<Event>, StoreError> {
+        const AFTER: &str =
+            "SELECT seq, at, workspace, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
+        let rows: Vec<EventRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(AFTER)
+                .bind(after)
+                .bind(limit)
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Event::try_from).collect()
+    }
+
+    /// The number of the oldest event that is kept, if there is one.
+    pub async fn oldest_event(&self) -> Result<Option<i64>, StoreError> {
+        const OLDEST: &str = "SELECT MIN(seq) FROM events";
+        let (seq,): (Option<i64>,) = on_db!(&self.db, |pool| sqlx::query_as(OLDEST)
+            .fetch_one(pool)
+            .await?);
+        Ok(seq)
+    }
+
+    /// Forgets events from before `time`, and returns how many.
+    pub async fn forget_events(&self, time: Timestamp) -> Result<u64, StoreError> {
+        const FORGET: &str = "DELETE FROM events WHERE at < $1";
+        Ok(on_db!(&self.db, |pool| {
+            sqlx::query(FORGET)
+                .bind(time.as_micros())
+                .execute(pool)
+                .await?
+                .rows_affected()
+        }))
+    }
+
+    /// Where `consumer` had come to.
+    pub async fn cursor(&self, consumer: &str) -> Result<Option<i64>, StoreError> {
+        const GET: &str = "SELECT seq FROM cursors WHERE consumer = $1";
+        let row: Option<(i64,)> = on_db!(&self.db, |pool| {
+            sqlx::query_as(GET)
+                .bind(consumer)
+                .fetch_optional(pool)
+                .await?
+        });
+        Ok(row.map(|(seq,)| seq))
+    }
+
+    /// Notes that `consumer` has dealt with everything up to `seq`; a cursor never goes back.
+    pub async fn move_cursor(&self, consumer: &str, seq: i64) -> Result<(), StoreError> {
+        const MOVE: &str = "INSERT INTO cursors (consumer, seq) VALUES ($1, $2) \
+             ON CONFLICT (consumer) DO UPDATE SET seq = excluded.seq WHERE cursors.seq < excluded.seq";
+        on_db!(&self.db, |pool| {
+            sqlx::query(MOVE)
+                .bind(consumer)
+                .bind(seq)
+                .execute(pool)
+                .await?;
+        });
+        Ok(())
+    }
+
+    /// Waits until another replica says that it wrote, then refreshes the head; for ever on SQLite, where
+    /// there is no other.
+    pub async fn follow_replicas(&self) -> Result<(), StoreError> {
+        let Db::Postgres(pool) = &self.db else {
+            return std::future::pending().await;
+        };
+        let mut listener = sqlx::postgres::PgListener::connect_with(pool).await?;
+        listener.listen(WAKE_CHANNEL).await?;
+        loop {
+            self.refresh_head().await?;
+            listener.recv().await?;
+        }
+    }
+}

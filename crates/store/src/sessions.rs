@@ -1,0 +1,195 @@
+//! Sessions.
+
+use countersign_core::event::EventBody;
+use countersign_core::id::{SessionId, WorkspaceId};
+use countersign_core::session::{Activity, Session};
+use countersign_core::time::Timestamp;
+
+use crate::Store;
+use crate::database::{on_db, on_tx};
+use crate::error::StoreError;
+
+#[derive(sqlx::FromRow)]
+struct SessionRow {
+    id: String,
+    workspace: String,
+    native_id: String,
+    parent: Option<String>,
+    title: String,
+    directory: String,
+    agent: String,
+    activity: String,
+    started_at: i64,
+    changed_at: i64,
+}
+
+impl TryFrom<SessionRow> for Session {
+    type Error = StoreError;
+
+    fn try_from(row: SessionRow) -> Result<Self, Self::Error> {
+        let corrupt = |column| StoreError::corrupt("sessions", &row.id, column);
+        Ok(Self {
+            id: row.id.parse().map_err(|_| corrupt("id"))?,
+            workspace: row.workspace.parse().map_err(|_| corrupt("workspace"))?,
+            parent: row
+                .parent
+                .map(|id| id.parse())
+                .transpose()
+                .map_err(|_| corrupt("parent"))?,
+            activity: Activity::from_name(&row.activity).ok_or_else(|| corrupt("activity"))?,
+            native_id: row.native_id,
+            title: row.title,
+            directory: row.directory,
+            agent: row.agent,
+            started_at: Timestamp::from_micros(row.started_at),
+            changed_at: Timestamp::from_micros(row.changed_at),
+        })
+    }
+}
+
+macro_rules! select_sessions {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, workspace, native_id, parent, title, directory, agent, activity, started_at, ",
+            "changed_at FROM sessions ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Writes down a session, or what has changed about one that is known by its native id.
+    pub async fn put_session(&self, session: &Session) -> Result<Session, StoreError> {
+        const PUT: &str = "INSERT INTO sessions \
+             (id, workspace, native_id, parent, title, directory, agent, activity, started_at, changed_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+             ON CONFLICT (workspace, native_id) DO UPDATE SET \
+             parent = COALESCE(sessions.parent, excluded.parent), title = excluded.title, \
+             agent = excluded.agent, changed_at = excluded.changed_at";
+        const GET: &str = select_sessions!("WHERE workspace = $1 AND native_id = $2");
+
+        let mut write = self.write(session.changed_at).await?;
+        on_tx!(&mut write.tx, |connection| {
+            sqlx::query(PUT)
+                .bind(session.id.to_string())
+                .bind(session.workspace.to_string())
+                .bind(&session.native_id)
+                .bind(session.parent.map(|id| id.to_string()))
+                .bind(&session.title)
+                .bind(&session.directory)
+                .bind(&session.agent)
+                .bind(session.activity.name())
+                .bind(session.started_at.as_micros())
+                .bind(session.changed_at.as_micros())
+                .execute(connection)
+                .await?;
+        });
+        let row: SessionRow = on_tx!(&mut write.tx, |connection| {
+            sqlx::query_as(GET)
+                .bind(session.workspace.to_string())
+                .bind(&session.native_id)
+                .fetch_one(connection)
+                .await?
+        });
+        let stored = Session::try_from(row)?;
+        write.event(
+            stored.workspace,
+            EventBody::SessionChanged {
+                session: stored.id,
+                activity: stored.activity,
+            },
+        );
+        self.commit(write).await?;
+        Ok(stored)
+    }
+
+    /// Notes what a session is doing; says whether that was news.
+    pub async fn set_activity(
+        &self,
+        session: SessionId,
+        activity: Activity,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const SET: &str = "UPDATE sessions SET activity = $2, changed_at = $3 \
+             WHERE id = $1 AND activity <> $2 RETURNING workspace";
+        let mut write = self.write(now).await?;
+        let row: Option<(String,)> = on_tx!(&mut write.tx, |connection| {
+            sqlx::query_as(SET)
+                .bind(session.to_string())
+                .bind(activity.name())
+                .bind(now.as_micros())
+                .fetch_optional(connection)
+                .await?
+        });
+        let Some((workspace,)) = row else {
+            return Ok(false);
+        };
+        let workspace: WorkspaceId = workspace
+            .parse()
+            .map_err(|_| StoreError::corrupt("sessions", session, "workspace"))?;
+        write.event(workspace, EventBody::SessionChanged { session, activity });
+        self.commit(write).await?;
+        Ok(true)
+    }
+
+    /// The session called `id`.
+    pub async fn session(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
+        const GET: &str = select_sessions!("WHERE id = $1");
+        let row: Option<SessionRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(GET)
+                .bind(id.to_string())
+                .fetch_optional(pool)
+                .await?
+        });
+        row.map(Session::try_from).transpose()
+    }
+
+    /// The session that its engine calls `native_id`.
+    pub async fn session_by_native_id(
+        &self,
+        workspace: WorkspaceId,
+        native_id: &str,
+    ) -> Result<Option<Session>, StoreError> {
+        const GET: &str = select_sessions!("WHERE workspace = $1 AND native_id = $2");
+        let row: Option<SessionRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(GET)
+                .bind(workspace.to_string())
+                .bind(native_id)
+                .fetch_optional(pool)
+                .await?
+        });
+        row.map(Session::try_from).transpose()
+    }
+
+    /// The sessions of one workspace or of all, the one that changed last first.
+    pub async fn sessions(
+        &self,
+        workspace: Option<WorkspaceId>,
+        limit: i64,
+    ) -> Result<Vec<Session>, StoreError> {
+        const LIST: &str = select_sessions!(
+            "WHERE CAST($1 AS TEXT) IS NULL OR workspace = $1 ORDER BY changed_at DESC LIMIT $2"
+        );
+        let rows: Vec<SessionRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(workspace.map(|id| id.to_string()))
+                .bind(limit)
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Session::try_from).collect()
+    }
+
+    /// The sessions of a workspace that are busy as far as the ledger knows.
+    pub async fn busy_sessions(&self, workspace: WorkspaceId) -> Result<Vec<Session>, StoreError> {
+        const LIST: &str =
+            select_sessions!("WHERE workspace = $1 AND activity = 'busy' ORDER BY id");
+        let rows: Vec<SessionRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(workspace.to_string())
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Session::try_from).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! Transcripts: what was said and done, one row for each finished or changing piece.
+
+use countersign_core::event::EventBody;
+use countersign_core::id::{SessionId, WorkspaceId};
+use countersign_core::session::{Item, TranscriptItem};
+use countersign_core::time::Timestamp;
+
+use crate::Store;
+use crate::database::{on_db, on_tx};
+use crate::error::StoreError;
+use crate::write::to_json;
+
+#[derive(sqlx::FromRow)]
+struct ItemRow {
+    seq: i64,
+    native_id: String,
+    at: i64,
+    body: String,
+}
+
+impl TryFrom<ItemRow> for TranscriptItem {
+    type Error = StoreError;
+
+    fn try_from(row: ItemRow) -> Result<Self, Self::Error> {
+        Ok(Self {
+            item: serde_json::from_str(&row.body)
+                .map_err(|_| StoreError::corrupt("items", &row.native_id, "body"))?,
+            seq: row.seq,
+            native_id: row.native_id,
+            at: Timestamp::from_micros(row.at),
+        })
+    }
+}
+
+impl Store {
+    /// Writes an item down, or rewrites it in its place; returns the place, or nothing if all was known.
+    pub async fn put_item(
+        &self,
+        workspace: WorkspaceId,
+        session: SessionId,
+        native_id: &str,
+        item: &Item,
+        now: Timestamp,
+    ) -> Result<Option<i64>, StoreError> {
+        const KNOWN: &str = "SELECT seq, body FROM items WHERE session = $1 AND native_id = $2";
+        const REWRITE: &str = "UPDATE items SET body = $3 WHERE session = $1 AND seq = $2";
+        const APPEND: &str = "INSERT INTO items (session, seq, native_id, at, body) \
+             VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM items WHERE session = $1), $2, $3, $4) \
+             RETURNING seq";
+
+        let id = session.to_string();
+        let body = to_json(item);
+        let mut write = self.write(now).await?;
+        let known: Option<(i64, String)> = on_tx!(&mut write.tx, |connection| {
+            sqlx::query_as(KNOWN)
+                .bind(&id)
+                .bind(native_id)
+                .fetch_optional(connection)
+                .await?
+        });
+        let seq = match known {
+            Some((_, known)) if known == body => return Ok(None),
+            Some((seq, _)) => {
+                on_tx!(&mut write.tx, |connection| {
+                    sqlx::query(REWRITE)
+                        .bind(&id)
+                        .bind(seq)
+                        .bind(body)
+                        .execute(connection)
+                        .await?;
+                });
+                seq
+            }
+            None => {
+                let (seq,): (i64,) = on_tx!(&mut write.tx, |connection| {
+                    sqlx::query_as(APPEND)
+                        .bind(&id)
+                        .bind(native_id)
+                        .bind(now.as_micros())
+                        .bind(body)
+                        .fetch_one(connection)
+                        .await?
+                });
+                seq
+            }
+        };
+        write.event(workspace, EventBody::ItemChanged { session, item: seq });
+        self.commit(write).await?;
+        Ok(Some(seq))
+    }
+
+    /// The items of a session after the place `after`, at most `limit` of them.
+    pub async fn items(
+        &self,
+        session: SessionId,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<TranscriptItem>, StoreError> {
+        const LIST: &str = "SELECT seq, native_id, at, body FROM items \
+             WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let rows: Vec<ItemRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(session.to_string())
+                .bind(after)
+                .bind(limit)
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(TranscriptItem::try_from).collect()
+    }
+}

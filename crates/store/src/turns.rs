@@ -1,0 +1,207 @@
+//! Turns: a prompt is a row before it is sent, so that none is lost and none is sent twice unnoticed.
+
+use countersign_core::actor::Actor;
+use countersign_core::event::EventBody;
+use countersign_core::id::{SessionId, TurnId, WorkspaceId};
+use countersign_core::session::{Turn, TurnOutcome};
+use countersign_core::time::Timestamp;
+use serde_json::json;
+
+use crate::Store;
+use crate::database::{on_db, on_tx};
+use crate::error::StoreError;
+use crate::write::{name_in_audit, to_json};
+
+/// A turn that is to begin.
+#[derive(Debug, Clone)]
+pub struct NewTurn {
+    /// Its id; a turn with this id that is there already is returned instead.
+    pub id: TurnId,
+    /// The session.
+    pub session: SessionId,
+    /// What the engine is to call the prompt's message.
+    pub native_id: String,
+    /// What is said.
+    pub prompt: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct TurnRow {
+    id: String,
+    session: String,
+    native_id: String,
+    prompt: String,
+    started_at: i64,
+    outcome: Option<String>,
+}
+
+impl TryFrom<TurnRow> for Turn {
+    type Error = StoreError;
+
+    fn try_from(row: TurnRow) -> Result<Self, Self::Error> {
+        let corrupt = |column| StoreError::corrupt("turns", &row.id, column);
+        Ok(Self {
+            id: row.id.parse().map_err(|_| corrupt("id"))?,
+            session: row.session.parse().map_err(|_| corrupt("session"))?,
+            outcome: row
+                .outcome
+                .map(|json| serde_json::from_str(&json))
+                .transpose()
+                .map_err(|_| corrupt("outcome"))?,
+            native_id: row.native_id,
+            prompt: row.prompt,
+            started_at: Timestamp::from_micros(row.started_at),
+        })
+    }
+}
+
+macro_rules! select_turns {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, session, native_id, prompt, started_at, outcome FROM turns ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Begins a turn on behalf of `by`; says whether it is new.
+    pub async fn begin_turn(
+        &self,
+        workspace: WorkspaceId,
+        turn: NewTurn,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(Turn, bool), StoreError> {
+        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING";
+        const GET: &str = select_turns!("WHERE id = $1");
+        let mut write = self.write(now).await?;
+        let added = on_tx!(&mut write.tx, |connection| {
+            sqlx::query(ADD)
+                .bind(turn.id.to_string())
+                .bind(turn.session.to_string())
+                .bind(&turn.native_id)
+                .bind(&turn.prompt)
+                .bind(by.id.to_string())
+                .bind(now.as_micros())
+                .execute(connection)
+                .await?
+                .rows_affected()
+        });
+        let row: TurnRow = on_tx!(&mut write.tx, |connection| {
+            sqlx::query_as(GET)
+                .bind(turn.id.to_string())
+                .fetch_one(connection)
+                .await?
+        });
+        let stored = Turn::try_from(row)?;
+        if added > 0 {
+            let event = EventBody::TurnChanged {
+                turn: stored.id,
+                session: stored.session,
+                ended: false,
+            };
+            write.event(workspace, event);
+            let detail = json!({ "turn": stored.id, "length": stored.prompt.len() });
+            write.deed(
+                workspace,
+                &name_in_audit(by),
+                "session.prompt",
+                stored.session,
+                detail,
+            );
+        }
+        self.commit(write).await?;
+        Ok((stored, added > 0))
+    }
+
+    /// Notes that the engine has taken a turn's prompt.
+    pub async fn mark_turn_sent(&self, turn: TurnId, now: Timestamp) -> Result<(), StoreError> {
+        const MARK: &str = "UPDATE turns SET sent_at = $2 WHERE id = $1 AND sent_at IS NULL";
+        on_db!(&self.db, |pool| {
+            sqlx::query(MARK)
+                .bind(turn.to_string())
+                .bind(now.as_micros())
+                .execute(pool)
+                .await?;
+        });
+        Ok(())
+    }
+
+    /// Ends a turn, once.
+    pub async fn end_turn(
+        &self,
+        workspace: WorkspaceId,
+        turn: TurnId,
+        outcome: &TurnOutcome,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const END: &str = "UPDATE turns SET outcome = $2, ended_at = $3 \
+             WHERE id = $1 AND ended_at IS NULL RETURNING session";
+        let mut write = self.write(now).await?;
+        let row: Option<(String,)> = on_tx!(&mut write.tx, |connection| {
+            sqlx::query_as(END)
+                .bind(turn.to_string())
+                .bind(to_json(outcome))
+                .bind(now.as_micros())
+                .fetch_optional(connection)
+                .await?
+        });
+        let Some((session,)) = row else {
+            return Ok(false);
+        };
+        let session = session
+            .parse()
+            .map_err(|_| StoreError::corrupt("turns", turn, "session"))?;
+        write.event(
+            workspace,
+            EventBody::TurnChanged {
+                turn,
+                session,
+                ended: true,
+            },
+        );
+        self.commit(write).await?;
+        Ok(true)
+    }
+
+    /// The newest turn of a session.
+    pub async fn newest_turn(&self, session: SessionId) -> Result<Option<Turn>, StoreError> {
+        const GET: &str = select_turns!("WHERE session = $1 ORDER BY id DESC LIMIT 1");
+        let row: Option<TurnRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(GET)
+                .bind(session.to_string())
+                .fetch_optional(pool)
+                .await?
+        });
+        row.map(Turn::try_from).transpose()
+    }
+
+    /// The turns of a session that have not ended, oldest first.
+    pub async fn open_turns(&self, session: SessionId) -> Result<Vec<Turn>, StoreError> {
+        const LIST: &str = select_turns!("WHERE session = $1 AND ended_at IS NULL ORDER BY id");
+        let rows: Vec<TurnRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(session.to_string())
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Turn::try_from).collect()
+    }
+
+    /// The turns of a workspace that were written down and, as far as is known, never sent.
+    pub async fn unsent_turns(&self, workspace: WorkspaceId) -> Result<Vec<Turn>, StoreError> {
+        const LIST: &str = "SELECT turns.id, turns.session, turns.native_id, turns.prompt, \
+             turns.started_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
+             WHERE sessions.workspace = $1 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
+             ORDER BY turns.id";
+        let rows: Vec<TurnRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(workspace.to_string())
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Turn::try_from).collect()
+    }
+}
