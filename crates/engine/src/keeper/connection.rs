@@ -1,0 +1,132 @@
+//! One caller at the keeper's socket: whether it is listened to, what it may say, and what it is told.
+
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use super::state::{Phase, Stopped};
+use super::wire::{self, Lines, Notice, Request, Role};
+use crate::process::{ProcessIdentity, tree};
+
+/// How long a caller may take to say who it is.
+const HELLO_LIMIT: Duration = Duration::from_secs(10);
+
+/// What callers do that concerns the keeper.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A server is there.
+    ServerCame,
+    /// It is gone; `told_exit` says whether it has heard of the engine's end.
+    ServerWent { told_exit: bool },
+    /// A server wants the tree ended.
+    Stop { grace: Duration },
+}
+
+/// What each server is told of.
+#[derive(Debug, Clone)]
+pub(super) struct News {
+    pub(super) phase: watch::Receiver<Phase>,
+    pub(super) stopped: watch::Receiver<Option<Stopped>>,
+}
+
+/// Talks to one caller until either side has enough.
+pub(super) async fn attend(
+    stream: UnixStream,
+    keeper: ProcessIdentity,
+    news: News,
+    events: mpsc::Sender<Event>,
+) {
+    let admitted = admit(&stream, keeper);
+    let (reader, mut writer) = stream.into_split();
+    let mut lines = Lines::new(reader);
+    let refusal = match admitted {
+        Err(reason) => Some(reason),
+        Ok(()) => match timeout(HELLO_LIMIT, lines.next()).await {
+            Ok(Ok(Some(Request::Hello(Role::Server)))) => None,
+            Ok(Ok(Some(Request::Stop { .. }))) => Some("say hello first".to_owned()),
+            Ok(Ok(None)) => return,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("no hello in time".to_owned()),
+        },
+    };
+    if let Some(reason) = refusal {
+        tracing::warn!(reason, "a caller is refused");
+        // Whoever is refused and does not listen misses nothing.
+        drop(wire::say(&mut writer, &Notice::Refused(reason)).await);
+        return;
+    }
+    if events.send(Event::ServerCame).await.is_err() {
+        return;
+    }
+    let told_exit = keep_informed(lines, writer, news, &events).await;
+    // The keeper that no longer takes events is leaving.
+    drop(events.send(Event::ServerWent { told_exit }).await);
+}
+
+/// Admits callers of the same user (or root) that do not descend from the keeper; anything unclear is refused.
+fn admit(stream: &UnixStream, keeper: ProcessIdentity) -> Result<(), String> {
+    let caller = stream
+        .peer_cred()
+        .map_err(|error| format!("the caller is not known: {error}"))?;
+    let own_user = rustix::process::geteuid().as_raw();
+    if caller.uid() != own_user && caller.uid() != 0 {
+        return Err("the caller is another user".to_owned());
+    }
+    let pid = caller
+        .pid()
+        .and_then(|pid| u32::try_from(pid).ok())
+        .filter(|pid| *pid != 0)
+        .ok_or("the caller's process is not known")?;
+    match tree::descends_from(pid, keeper) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err("the caller descends from the engine".to_owned()),
+        Err(error) => Err(format!("the caller's descent is not known: {error}")),
+    }
+}
+
+/// Tells the server all news and passes on what it wants. Returns whether it has heard of the engine's end.
+async fn keep_informed(
+    mut lines: Lines,
+    mut writer: OwnedWriteHalf,
+    mut news: News,
+    events: &mpsc::Sender<Event>,
+) -> bool {
+    let mut told_exit = false;
+    news.phase.mark_changed();
+    loop {
+        // The phase goes first: who hears of the stop has heard of the exit.
+        let notice = tokio::select! {
+            biased;
+            Ok(()) = news.phase.changed() => Notice::Phase(news.phase.borrow_and_update().clone()),
+            Ok(()) = news.stopped.changed() => {
+                let Some(stopped) = news.stopped.borrow_and_update().clone() else { continue };
+                Notice::Stopped(stopped)
+            }
+            request = lines.next() => match request {
+                Ok(Some(Request::Stop { grace_ms })) => {
+                    let grace = Duration::from_millis(grace_ms);
+                    // A keeper that takes no events any more is ending the tree already, and will say so.
+                    drop(events.send(Event::Stop { grace }).await);
+                    continue;
+                }
+                Ok(Some(Request::Hello(Role::Server))) => continue,
+                Ok(None) => return told_exit,
+                Err(error) => Notice::Refused(error.to_string()),
+            },
+        };
+        let over = match &notice {
+            Notice::Phase(_) => false,
+            Notice::Stopped(_) | Notice::Refused(_) => true,
+        };
+        if wire::say(&mut writer, &notice).await.is_err() {
+            return told_exit;
+        }
+        told_exit |= matches!(&notice, Notice::Phase(Phase::Exited(_)));
+        if over {
+            return told_exit;
+        }
+    }
+}
