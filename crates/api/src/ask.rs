@@ -78,13 +78,7 @@ pub struct AskView {
 
 impl AskView {
     /// The view of `ask`, with what is not in the ask itself.
-    pub fn new(
-        ask: Ask,
-        requester: String,
-        parent_session: Option<SessionId>,
-        siblings: Vec<AskId>,
-        may_answer: bool,
-    ) -> Self {
+    pub fn new(ask: Ask, siblings: Vec<AskId>, may_answer: bool) -> Self {
         let state = ask.state.phase();
         let (why, ended_at) = match &ask.state {
             AskState::Undeliverable(
@@ -107,8 +101,8 @@ impl AskView {
             door: ask.door,
             run: ask.run,
             session: ask.session,
-            parent_session,
-            requester,
+            parent_session: ask.parent_session,
+            requester: ask.requester,
             directory: ask.directory,
             summary: ask.subject.summary(),
             subject: ask.subject,

@@ -410,6 +410,10 @@ pub struct Ask {
     pub run: RunId,
     /// The session that asked.
     pub session: SessionId,
+    /// The session that started the one that asks, for a sub-agent.
+    pub parent_session: Option<SessionId>,
+    /// Who asks: the agent's name within its engine.
+    pub requester: String,
     /// What the engine itself calls the request.
     pub native_id: String,
     /// The directory that the engine works in.

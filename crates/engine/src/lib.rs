@@ -1,5 +1,6 @@
-//! Agents behind one engine, and the keeper that holds their processes.
+//! Agents as processes and as peers: the keeper that holds them, and how each kind is talked to.
 
 pub mod environment;
 pub mod keeper;
+pub mod opencode;
 pub mod process;

@@ -75,13 +75,6 @@ impl Store {
         self.commit(write).await?;
         Ok(Answered::Won(ask))
     }
-
-    /// The ids of the open asks that would fall with `ask` if it were denied.
-    pub async fn open_siblings(&self, ask: &Ask) -> Result<Vec<AskId>, StoreError> {
-        let mut tx = self.db.begin().await?;
-        let siblings = open_siblings_in(&mut tx, ask).await?;
-        Ok(siblings.into_iter().map(|sibling| sibling.id).collect())
-    }
 }
 
 /// The compare-and-set: only one transaction ever sees it succeed.

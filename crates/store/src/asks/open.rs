@@ -49,6 +49,7 @@ pub struct NewAsk {
 }
 
 impl NewAsk {
+    /// The ask as it is written down; who asks is the session's to say.
     fn into_ask(self, now: Timestamp) -> Ask {
         let tool = self.subject.tool().to_owned();
         let arguments = Digest::of_json(&self.arguments);
@@ -67,6 +68,8 @@ impl NewAsk {
             door: self.door,
             run: self.run,
             session: self.session,
+            parent_session: None,
+            requester: String::new(),
             native_id: self.native_id,
             directory: self.directory,
             subject: self.subject,
@@ -140,10 +143,13 @@ impl Store {
             (None, None) => None,
         };
         if let Some(answer) = answer {
-            ask.state = record_answer(&mut write, &ask, answer, now).await?;
+            record_answer(&mut write, &ask, answer, now).await?;
         }
+        let opened = ask_in(&mut write.tx, ask.id)
+            .await?
+            .ok_or_else(|| StoreError::corrupt("asks", ask.id, "session"))?;
         self.commit(write).await?;
-        Ok(Opened::Fresh(ask))
+        Ok(Opened::Fresh(opened))
     }
 }
 

@@ -15,11 +15,11 @@ macro_rules! select_asks {
             "SELECT asks.id, asks.workspace, asks.door, asks.run, asks.session, asks.native_id, ",
             "asks.directory, asks.subject, asks.raw, asks.options, asks.opened_at, asks.expires_at, ",
             "asks.digest, asks.fingerprint, asks.likeness, asks.previous, asks.state, asks.ended_at, ",
-            "asks.why, answers.choice, answers.surface, answers.at AS answered_at, answers.rule, ",
+            "asks.why, sessions.parent AS parent_session, sessions.agent AS requester, answers.choice, answers.surface, answers.at AS answered_at, answers.rule, ",
             "actors.id AS actor, actors.kind AS actor_kind, actors.name AS actor_name, ",
             "deliveries.state AS delivery_state, deliveries.attempts, deliveries.at AS delivery_at, ",
             "deliveries.detail AS delivery_detail ",
-            "FROM asks LEFT JOIN answers ON answers.ask = asks.id ",
+            "FROM asks JOIN sessions ON sessions.id = asks.session LEFT JOIN answers ON answers.ask = asks.id ",
             "LEFT JOIN actors ON actors.id = answers.actor ",
             "LEFT JOIN deliveries ON deliveries.ask = asks.id ",
             $rest
@@ -36,6 +36,8 @@ pub(super) struct AskRow {
     door: String,
     run: String,
     session: String,
+    parent_session: Option<String>,
+    requester: String,
     native_id: String,
     directory: String,
     subject: String,
@@ -172,6 +174,13 @@ impl TryFrom<AskRow> for Ask {
                 .map(str::parse)
                 .transpose()
                 .map_err(|_| row.corrupt("previous"))?,
+            parent_session: row
+                .parent_session
+                .as_deref()
+                .map(str::parse)
+                .transpose()
+                .map_err(|_| row.corrupt("parent_session"))?,
+            requester: row.requester,
             native_id: row.native_id,
             directory: row.directory,
         })

@@ -1,0 +1,23 @@
+//! opencode over HTTP: its wire, its client, and how one is started.
+//!
+//! Nothing here decides anything: what the engine says is turned into values, and what it is told is
+//! handed in. It is lenient in what it reads, as far as a mistake cannot become a leave.
+
+mod ask;
+mod client;
+mod launch;
+mod policy;
+mod signal;
+mod stream;
+mod wire;
+
+pub use ask::{EngineAsk, permission_ask, question_ask};
+pub use client::{ClientError, Endpoint, Opencode, PromptText, Replied, Reply};
+pub use launch::{Launch, LaunchError, OLDEST_VERSION, find_program, is_too_old, program_version};
+pub use policy::ask_rules;
+pub use signal::{Frame, Signal, frame};
+pub use stream::{Frames, StreamError};
+pub use wire::{
+    Message, MessageError, Part, Permission, PermissionRule, QuestionRequest, Session, Status,
+    ToolReference, ToolState, Verdict,
+};

@@ -1,0 +1,505 @@
+//! A client of opencode's HTTP API. Every call has a limit; none is repeated here.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::opencode::policy::ask_rules;
+use crate::opencode::stream::Frames;
+use crate::opencode::wire::{
+    Message, Part, Permission, PermissionRule, QuestionRequest, Session, Status, ToolReference,
+};
+
+/// How long opencode may take to answer; the first call for a directory sets a lot of things up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a probe may take: a server that is not quite up takes requests and never answers them.
+const PROBE_PATIENCE: Duration = Duration::from_secs(1);
+const DIRECTORY_HEADER: &str = "x-opencode-directory";
+
+/// Where an opencode server listens, and with which credentials.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its base URL, perhaps with a path prefix, without a slash at the end.
+    pub base_url: String,
+    /// User and password for basic authentication.
+    pub credentials: Option<(String, String)>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("base_url", &self.base_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a call came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The request certainly did not get there.
+    #[error("opencode cannot be reached at {base_url}")]
+    Unreachable {
+        /// Where.
+        base_url: String,
+        /// Why.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The request may have got there, and no whole answer came back.
+    #[error("opencode did not answer")]
+    Unanswered(#[source] reqwest::Error),
+    /// The credentials are wrong.
+    #[error("opencode refused the credentials")]
+    Unauthorized,
+    /// There is no such thing.
+    #[error("opencode does not know it: {0}")]
+    NotFound(String),
+    /// opencode refused.
+    #[error("opencode answered {status}: {body}")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// The beginning of what it said.
+        body: String,
+    },
+    /// The answer cannot be read.
+    #[error("opencode answered something unreadable")]
+    Unreadable(#[source] serde_json::Error),
+    /// The client could not be built.
+    #[error("failed to set up the HTTP client")]
+    Setup(#[source] reqwest::Error),
+}
+
+/// What a permission can be told. Never `always`: that would reach further than anybody was shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// Go on, this once.
+    Once,
+    /// No, and this is why.
+    Reject {
+        /// What the model gets to read.
+        message: String,
+    },
+}
+
+/// What became of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replied {
+    /// opencode took it; whether it did anything with it is another matter.
+    Accepted,
+    /// opencode does not know the request, or no longer.
+    Unknown,
+}
+
+/// Something to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptText {
+    /// Makes a repetition harmless, together with the id of the part that is derived from it.
+    pub message_id: String,
+    /// The words.
+    pub text: String,
+    /// The model, as provider and model.
+    pub model: Option<(String, String)>,
+    /// The agent.
+    pub agent: Option<String>,
+}
+
+/// An opencode server.
+#[derive(Debug, Clone)]
+pub struct Opencode {
+    http: reqwest::Client,
+    endpoint: Endpoint,
+}
+
+#[derive(Deserialize)]
+struct Health {
+    #[serde(default)]
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct MessageWithParts {
+    info: Message,
+    #[serde(default)]
+    parts: Vec<Value>,
+}
+
+impl Opencode {
+    /// A client for the server at `endpoint`.
+    pub fn new(endpoint: Endpoint) -> Result<Self, ClientError> {
+        let http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(5))
+            // A request must end where it was sent: an engine's redirect could lead anywhere.
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .build()
+            .map_err(ClientError::Setup)?;
+        Ok(Self { http, endpoint })
+    }
+
+    /// The version of a server that is up; a new connection each time, and little patience.
+    pub async fn version(&self) -> Result<String, ClientError> {
+        let request = self
+            .request(Method::GET, "/global/health")
+            .timeout(PROBE_PATIENCE)
+            .header("connection", "close");
+        let health: Health = self.json(request).await?;
+        Ok(health.version)
+    }
+
+    /// Subscribes to everything that is announced.
+    pub async fn events(&self) -> Result<Frames, ClientError> {
+        // No limit for the whole: this one is to stay open. The frames have a limit of their own.
+        let request = self.request(Method::GET, "/global/event");
+        let response = tokio::time::timeout(PATIENCE, self.send(request))
+            .await
+            .map_err(|_| ClientError::Refused {
+                status: 0,
+                body: "the event stream did not open".to_owned(),
+            })??;
+        Ok(Frames::new(response.bytes_stream()))
+    }
+
+    /// The rules that a session in `directory` has to get last.
+    pub async fn ask_rules(&self, directory: &str) -> Result<Vec<PermissionRule>, ClientError> {
+        let config: Value = self.get("/config", directory).await?;
+        // A server without these lists has no such tools to ask for.
+        let tools: Vec<String> = optional(self.get("/experimental/tool/ids", directory).await)?;
+        let servers: HashMap<String, Value> = optional(self.get("/mcp", directory).await)?;
+        Ok(ask_rules(
+            &config,
+            tools.iter().map(String::as_str),
+            servers.keys().map(String::as_str),
+        ))
+    }
+
+    /// Makes a session that has `rules` last.
+    pub async fn create_session(
+        &self,
+        directory: &str,
+        title: Option<&str>,
+        rules: &[PermissionRule],
+    ) -> Result<Session, ClientError> {
+        let mut body = json!({ "permission": rules });
+        if let Some(title) = title {
+            body["title"] = title.into();
+        }
+        self.json(
+            self.in_directory(Method::POST, "/session", directory)
+                .json(&body),
+        )
+        .await
+    }
+
+    /// Adds `rules` behind a session's own.
+    pub async fn add_rules(
+        &self,
+        directory: &str,
+        session: &str,
+        rules: &[PermissionRule],
+    ) -> Result<(), ClientError> {
+        let path = format!("/session/{session}");
+        let body = json!({ "permission": rules });
+        self.send(
+            self.in_directory(Method::PATCH, &path, directory)
+                .json(&body),
+        )
+        .await
+        .map(drop)
+    }
+
+    /// A session, if there is one of that name.
+    pub async fn session(
+        &self,
+        directory: &str,
+        session: &str,
+    ) -> Result<Option<Session>, ClientError> {
+        found(self.get(&format!("/session/{session}"), directory).await)
+    }
+
+    /// Says something; returns as soon as opencode has taken it.
+    pub async fn prompt(
+        &self,
+        directory: &str,
+        session: &str,
+        prompt: &PromptText,
+    ) -> Result<(), ClientError> {
+        let part = prompt.message_id.replacen("msg_", "prt_", 1);
+        let mut body = json!({
+            "messageID": prompt.message_id,
+            "parts": [{ "id": part, "type": "text", "text": prompt.text }],
+        });
+        if let Some((provider, model)) = &prompt.model {
+            body["model"] = json!({ "providerID": provider, "modelID": model });
+        }
+        if let Some(agent) = &prompt.agent {
+            body["agent"] = agent.as_str().into();
+        }
+        let path = format!("/session/{session}/prompt_async");
+        self.send(
+            self.in_directory(Method::POST, &path, directory)
+                .json(&body),
+        )
+        .await
+        .map(drop)
+    }
+
+    /// Stops what a session is doing.
+    pub async fn abort(&self, directory: &str, session: &str) -> Result<(), ClientError> {
+        let path = format!("/session/{session}/abort");
+        self.send(self.in_directory(Method::POST, &path, directory))
+            .await
+            .map(drop)
+    }
+
+    /// The permission requests that wait, each with what was sent.
+    pub async fn permissions(
+        &self,
+        directory: &str,
+    ) -> Result<Vec<(Permission, Value)>, ClientError> {
+        read_each(self.get("/permission", directory).await?)
+    }
+
+    /// The questions that wait, each with what was sent.
+    pub async fn questions(
+        &self,
+        directory: &str,
+    ) -> Result<Vec<(QuestionRequest, Value)>, ClientError> {
+        read_each(self.get("/question", directory).await?)
+    }
+
+    /// What the sessions that are not idle are doing.
+    pub async fn statuses(&self, directory: &str) -> Result<HashMap<String, Status>, ClientError> {
+        self.get("/session/status", directory).await
+    }
+
+    /// The newest messages of a session, oldest of them first, each with its readable parts.
+    pub async fn messages(
+        &self,
+        directory: &str,
+        session: &str,
+        limit: u32,
+    ) -> Result<Vec<(Message, Vec<Part>)>, ClientError> {
+        let path = format!("/session/{session}/message?limit={limit}");
+        let messages: Vec<MessageWithParts> = self.get(&path, directory).await?;
+        Ok(messages
+            .into_iter()
+            .map(|message| {
+                let parts = message
+                    .parts
+                    .iter()
+                    .filter_map(|part| Part::deserialize(part).ok())
+                    .collect();
+                (message.info, parts)
+            })
+            .collect())
+    }
+
+    /// The tool call that `tool` points at, if it is there.
+    pub async fn tool_call(
+        &self,
+        directory: &str,
+        session: &str,
+        tool: &ToolReference,
+    ) -> Result<Option<Part>, ClientError> {
+        let path = format!("/session/{session}/message/{}", tool.message_id);
+        let message: Option<MessageWithParts> = found(self.get(&path, directory).await)?;
+        Ok(message.and_then(|message| {
+            message
+                .parts
+                .iter()
+                .filter_map(|part| Part::deserialize(part).ok())
+                .find(|part| part.call_id == tool.call_id)
+        }))
+    }
+
+    /// Answers a permission request.
+    pub async fn reply_permission(
+        &self,
+        directory: &str,
+        request: &str,
+        reply: &Reply,
+    ) -> Result<Replied, ClientError> {
+        let body = match reply {
+            Reply::Once => json!({ "reply": "once" }),
+            Reply::Reject { message } => json!({ "reply": "reject", "message": message }),
+        };
+        self.reply(&format!("/permission/{request}/reply"), directory, &body)
+            .await
+    }
+
+    /// Answers a question: for each part, what was chosen or written.
+    pub async fn reply_question(
+        &self,
+        directory: &str,
+        request: &str,
+        choices: &[Vec<String>],
+    ) -> Result<Replied, ClientError> {
+        self.reply(
+            &format!("/question/{request}/reply"),
+            directory,
+            &json!({ "answers": choices }),
+        )
+        .await
+    }
+
+    /// Declines a question.
+    pub async fn reject_question(
+        &self,
+        directory: &str,
+        request: &str,
+    ) -> Result<Replied, ClientError> {
+        self.reply(
+            &format!("/question/{request}/reject"),
+            directory,
+            &json!({}),
+        )
+        .await
+    }
+
+    async fn reply(
+        &self,
+        path: &str,
+        directory: &str,
+        body: &Value,
+    ) -> Result<Replied, ClientError> {
+        match self
+            .send(self.in_directory(Method::POST, path, directory).json(body))
+            .await
+        {
+            Ok(_) => Ok(Replied::Accepted),
+            Err(ClientError::NotFound(_)) => Ok(Replied::Unknown),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self
+            .http
+            .request(method, format!("{}{path}", self.endpoint.base_url));
+        match &self.endpoint.credentials {
+            Some((user, password)) => request.basic_auth(user, Some(password)),
+            None => request,
+        }
+    }
+
+    fn in_directory(&self, method: Method, path: &str, directory: &str) -> RequestBuilder {
+        self.request(method, path)
+            .timeout(PATIENCE)
+            .header(DIRECTORY_HEADER, percent_encoded(directory))
+    }
+
+    async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        directory: &str,
+    ) -> Result<T, ClientError> {
+        self.json(self.in_directory(Method::GET, path, directory))
+            .await
+    }
+
+    async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
+        let body = self
+            .send(request)
+            .await?
+            .bytes()
+            .await
+            .map_err(ClientError::Unanswered)?;
+        serde_json::from_slice(&body).map_err(ClientError::Unreadable)
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let response = request.send().await.map_err(|source| {
+            if source.is_connect() || source.is_builder() {
+                ClientError::Unreachable {
+                    base_url: self.endpoint.base_url.clone(),
+                    source,
+                }
+            } else {
+                ClientError::Unanswered(source)
+            }
+        })?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response
+            .text()
+            .await
+            .unwrap_or_default()
+            .chars()
+            .take(500)
+            .collect();
+        Err(match status {
+            StatusCode::UNAUTHORIZED => ClientError::Unauthorized,
+            StatusCode::NOT_FOUND => ClientError::NotFound(body),
+            _ => ClientError::Refused {
+                status: status.as_u16(),
+                body,
+            },
+        })
+    }
+}
+
+/// Nothing where there is no such thing.
+fn found<T>(result: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(ClientError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Nothing where the server does not have the list, or not in a form that is known.
+fn optional<T: Default>(result: Result<T, ClientError>) -> Result<T, ClientError> {
+    match result {
+        Err(
+            ClientError::NotFound(_) | ClientError::Unreadable(_) | ClientError::Refused { .. },
+        ) => Ok(T::default()),
+        other => other,
+    }
+}
+
+/// Reads each entry of a list and keeps it as it came. One that cannot be read fails the whole: a list
+/// with a hole would look as if that ask were gone.
+fn read_each<T: DeserializeOwned>(list: Vec<Value>) -> Result<Vec<(T, Value)>, ClientError> {
+    list.into_iter()
+        .map(|raw| Ok((T::deserialize(&raw).map_err(ClientError::Unreadable)?, raw)))
+        .collect()
+}
+
+/// A directory in the form that opencode takes in a header, where only ASCII may stand.
+fn percent_encoded(directory: &str) -> String {
+    directory
+        .bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_sent_in_ascii() {
+        assert_eq!(percent_encoded("/srv/größe x"), "/srv/gr%C3%B6%C3%9Fe%20x");
+    }
+
+    #[test]
+    fn credentials_are_not_in_debug_output() {
+        let endpoint = Endpoint {
+            base_url: "http://127.0.0.1:1".to_owned(),
+            credentials: Some(("opencode".to_owned(), "s3cret".to_owned())),
+        };
+        assert!(!format!("{endpoint:?}").contains("s3cret"));
+    }
+}

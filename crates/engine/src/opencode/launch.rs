@@ -1,0 +1,203 @@
+//! Starting `opencode serve`: which program, with what environment, and how it is reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use countersign_core::digest::Digest;
+use countersign_core::id::RunId;
+use rand::RngExt as _;
+
+use crate::environment::allowed_environment;
+use crate::keeper::{KeeperSpec, ReadyRule};
+use crate::opencode::client::Endpoint;
+use crate::opencode::policy;
+
+/// The oldest version that is known to do as it is told: older ones take replies and drop them.
+pub const OLDEST_VERSION: (u32, u32) = (1, 18);
+
+/// What opencode prints once it really answers; its port is open a second earlier.
+const READY_LINE: &str = "opencode server listening on ";
+const PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
+/// The user that opencode expects unless it is told otherwise.
+const USER: &str = "opencode";
+/// Marks everything that belongs to one life of an engine.
+const MARK: &str = "COUNTERSIGN_RUN";
+/// Below what the system hands out to outgoing connections.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// Why opencode cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// No port is free.
+    #[error("found no free port for opencode")]
+    NoPort,
+    /// The run directory describes no opencode that could be reached.
+    #[error("the run directory does not say how to reach opencode")]
+    Unreachable,
+}
+
+/// An opencode server that is to be started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// The workspace.
+    pub directory: PathBuf,
+    /// The life that it begins.
+    pub run: RunId,
+    /// Names of more variables that it may inherit.
+    pub inherit: Vec<String>,
+    /// For how many seconds it goes on without a server.
+    pub lonely_limit_s: u64,
+}
+
+impl Launch {
+    /// What the keeper has to keep. `own` is our own environment, of which a part is passed on.
+    pub fn spec(
+        &self,
+        own: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<KeeperSpec, LaunchError> {
+        let port = free_port().ok_or(LaunchError::NoPort)?;
+        let mut environment: BTreeMap<String, String> = allowed_environment(own, &self.inherit);
+        environment.insert(PASSWORD.to_owned(), new_password());
+        environment.insert(MARK.to_owned(), self.run.to_string());
+        environment.insert("OPENCODE_PERMISSION".to_owned(), policy::baseline());
+        Ok(KeeperSpec {
+            program: self.program.clone(),
+            args: [
+                "serve",
+                "--hostname",
+                "127.0.0.1",
+                "--port",
+                &port.to_string(),
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            working_directory: self.directory.clone(),
+            environment,
+            kept_variables: BTreeSet::from([PASSWORD.to_owned()]),
+            mark: Some(MARK.to_owned()),
+            ready: ReadyRule::StdoutLine(READY_LINE.to_owned()),
+            lonely_limit_s: self.lonely_limit_s,
+            grace_ms: KeeperSpec::DEFAULT_GRACE_MS,
+        })
+    }
+
+    /// How the opencode that a keeper was told to keep is reached.
+    pub fn endpoint(spec: &KeeperSpec) -> Result<Endpoint, LaunchError> {
+        let after_port = spec
+            .args
+            .iter()
+            .skip_while(|argument| *argument != "--port")
+            .nth(1);
+        match (after_port, spec.environment.get(PASSWORD)) {
+            (Some(port), Some(password)) => Ok(Endpoint {
+                base_url: format!("http://127.0.0.1:{port}"),
+                credentials: Some((USER.to_owned(), password.clone())),
+            }),
+            _ => Err(LaunchError::Unreachable),
+        }
+    }
+}
+
+/// Looks for `opencode` in the folders of `path`.
+pub fn find_program(path: &OsString) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join("opencode"))
+        .find(|candidate| is_executable(candidate))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Asks a program for its version; nothing if it does not say one in time.
+pub async fn program_version(program: &Path) -> Option<String> {
+    let output = tokio::process::Command::new(program)
+        .arg("--version")
+        .env_remove(PASSWORD)
+        .stdin(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(Duration::from_secs(20), output)
+        .await
+        .ok()?
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines()
+        .map(str::trim)
+        .find(|line| version_numbers(line).is_some())
+        .map(str::to_owned)
+}
+
+/// Whether a version is one that loses answers; one that cannot be read gets the benefit of the doubt.
+pub fn is_too_old(version: &str) -> bool {
+    version_numbers(version).is_some_and(|numbers| numbers < OLDEST_VERSION)
+}
+
+fn version_numbers(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let major = numbers.next()?.parse().ok()?;
+    let minor = numbers.next()?.parse().ok()?;
+    Some((major, minor))
+}
+
+/// 256 random bits in hexadecimal; a digest is the hexadecimal writer at hand.
+fn new_password() -> String {
+    Digest::of_bytes(&rand::rng().random::<[u8; 32]>()).to_string()
+}
+
+fn free_port() -> Option<u16> {
+    (0..100)
+        .map(|_| rand::rng().random_range(PORTS))
+        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use countersign_core::time::Timestamp;
+
+    #[test]
+    fn what_is_started_can_be_reached_again_and_inherits_no_token() {
+        let launch = Launch {
+            program: PathBuf::from("opencode"),
+            directory: PathBuf::from("/srv/proj"),
+            run: RunId::generate(Timestamp::from_micros(0)),
+            inherit: vec![],
+            lonely_limit_s: 600,
+        };
+        let own = [
+            ("PATH", "/bin"),
+            ("COUNTERSIGN_TOKEN", "cs_secret"),
+            (PASSWORD, "old"),
+        ]
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let spec = launch.spec(own).unwrap();
+        assert!(
+            !spec
+                .environment
+                .values()
+                .any(|value| value.contains("cs_secret"))
+        );
+        let endpoint = Launch::endpoint(&spec).unwrap();
+        let (_, password) = endpoint.credentials.unwrap();
+        assert_eq!(password.len(), 64);
+        assert!(!spec.args.contains(&password));
+    }
+
+    #[test]
+    fn versions_that_lose_answers_are_known() {
+        assert!(is_too_old("1.15.3"));
+        assert!(is_too_old("0.20.0"));
+        assert!(!is_too_old("1.18.33"));
+        assert!(!is_too_old("2.0.0-beta"));
+        assert!(!is_too_old("local"));
+    }
+}
