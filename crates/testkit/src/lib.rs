@@ -1,1 +1,22 @@
-//! Placeholder.
+//! What tests talk to: real agent programs, scripted stand-ins for them, and networks that fail on demand.
+//!
+//! Everything here listens on loopback alone, ends with the value that owns it, and waits for conditions with
+//! a deadline. This crate knows nothing of the server, the broker or the store, so each of them can use it.
+
+pub mod eventually;
+pub mod fault_proxy;
+pub mod http;
+pub mod loopback;
+pub mod opencode;
+pub mod peers;
+pub mod ports;
+pub mod process;
+pub mod scripted_opencode;
+pub mod stub_model;
+
+pub use eventually::eventually;
+pub use fault_proxy::{Fault, FaultProxy};
+pub use opencode::RealOpencode;
+pub use process::Program;
+pub use scripted_opencode::ScriptedOpencode;
+pub use stub_model::StubModel;

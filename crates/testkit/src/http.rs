@@ -1,0 +1,15 @@
+//! The HTTP client of the tests.
+
+use std::time::Duration;
+
+/// Returns a client for loopback, without a proxy and without a limit on a whole answer (it may be a stream).
+pub fn client() -> reqwest::Client {
+    // Fails only when a provider is in place already, which is just as good.
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .no_proxy()
+        .connect_timeout(Duration::from_secs(5))
+        .read_timeout(Duration::from_mins(1))
+        .build()
+        .expect("the options above are valid together")
+}

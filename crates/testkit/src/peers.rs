@@ -1,0 +1,106 @@
+//! Where the pinned programs are that tests run against.
+//!
+//! `peers/package.json` pins them, `cargo xtask peers` installs them under `target/peers`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A pinned release of opencode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opencode {
+    /// The release that Countersign is made for.
+    V1_18_33,
+    /// An older one whose `200 true` to a reply proves nothing.
+    V1_15_3,
+}
+
+impl Opencode {
+    /// Returns the release as the program itself prints it.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::V1_18_33 => "1.18.33",
+            Self::V1_15_3 => "1.15.3",
+        }
+    }
+
+    /// Returns the native executable, and panics when it is not installed.
+    pub fn executable(self) -> PathBuf {
+        let package = match self {
+            Self::V1_18_33 => "opencode-1-18",
+            Self::V1_15_3 => "opencode-1-15",
+        };
+        installed(&format!("node_modules/{package}/bin/opencode"))
+    }
+}
+
+/// Returns the opencode that Countersign is made for.
+pub fn opencode() -> PathBuf {
+    Opencode::V1_18_33.executable()
+}
+
+/// Returns the scripted stand-in for the opencode program, built if need be.
+///
+/// Cargo builds no binary of a dev-dependency, so this asks it to; when nothing has changed that is a moment.
+pub fn scripted_opencode() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(build_scripted_opencode).clone()
+}
+
+fn build_scripted_opencode() -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let build = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "countersign-testkit"])
+        .args(["--bin", "scripted-opencode"])
+        .current_dir(workspace())
+        .status()
+        .expect("cargo can be started");
+    assert!(build.success(), "scripted-opencode does not build");
+    let built = target().join("debug/scripted-opencode");
+    assert!(built.is_file(), "{} is missing", built.display());
+    built
+}
+
+fn installed(program: &str) -> PathBuf {
+    let directory =
+        std::env::var_os("COUNTERSIGN_PEERS").map_or_else(|| target().join("peers"), PathBuf::from);
+    let path = directory.join(program);
+    assert!(
+        path.is_file(),
+        "{} is missing: run `cargo xtask peers` first",
+        path.display()
+    );
+    path
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace().join("target"), |path| workspace().join(path))
+}
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("this crate is two levels below the workspace")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pinned_opencode_is_installed_in_its_own_version() {
+        let home = tempfile::tempdir().unwrap();
+        for release in [Opencode::V1_18_33, Opencode::V1_15_3] {
+            let output = Command::new(release.executable())
+                .arg("--version")
+                .env_clear()
+                .env("HOME", home.path())
+                .output()
+                .unwrap();
+            let printed = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(printed.trim(), release.version());
+        }
+    }
+}

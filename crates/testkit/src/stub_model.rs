@@ -1,0 +1,152 @@
+//! A model server on loopback that does what the prompt says, so that real agents can be driven by tests.
+//!
+//! It speaks chat completions, streaming and not. Lines of the *last user message* direct it; it keeps no
+//! conversation: which step is next follows from the tool results that came after that message. A denied tool call
+//! yields a result too, so a script goes on after a denial.
+//!
+//! | line | effect |
+//! |---|---|
+//! | `TOOL bash: command` | calls the shell |
+//! | `TOOL write: path <<< text` | writes a file; `\n` in the text is a line break |
+//! | `TOOL edit: path <<< old >>> new` | edits a file |
+//! | `TOOL read: path` | reads a file |
+//! | `TOOL question: text \| one \| two` | asks the user |
+//! | `TOOL task: description \| prompt` | starts a sub-agent; ` ;; ` in its prompt is a line break, so it can hold directives |
+//! | `TOOLJSON name {…}` | calls any tool with these arguments |
+//! | `& TOOL…`, `& TOOLJSON…` | calls it in parallel with the one before, in the same message |
+//! | `SAY text` | streams the text before the next step |
+//! | `SLOW n` | pauses n milliseconds between deltas, in the whole script |
+//! | `HTTPERR code [times]` | answers the next step with this status, always or that many times |
+//! | `DROP [times]` | cuts the stream of the next step, after what it says |
+//! | `STALL [times]` | never ends the next step, after what it says |
+//! | `FINAL text` | what to say when all steps are done, instead of `DONE` |
+//!
+//! A request without tools (opencode has its titles made so) is answered with a short text, whatever it holds. Counted
+//! faults are counted per prompt text and step: tests that use them on one stub write different prompts.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::loopback::LoopbackServer;
+use decision::Decision;
+use script::Fault;
+
+mod arguments;
+mod conversation;
+mod decision;
+mod script;
+mod wire;
+
+pub use conversation::{last_user_text, tool_results};
+
+/// A running model server; it ends when dropped.
+#[derive(Debug)]
+pub struct StubModel {
+    server: LoopbackServer,
+    received: Arc<Received>,
+}
+
+/// What has come in so far.
+#[derive(Debug, Default)]
+struct Received {
+    requests: watch::Sender<Vec<Value>>,
+    /// How often a fault was played: by prompt and step.
+    faults: Mutex<HashMap<(String, usize), u32>>,
+}
+
+impl StubModel {
+    /// Starts a stub on a free port.
+    #[expect(
+        clippy::unused_async,
+        reason = "must be called inside a runtime, which this makes certain"
+    )]
+    pub async fn start() -> Self {
+        let received = Arc::new(Received::default());
+        let router = Router::new()
+            .route("/v1/models", get(models))
+            .route("/v1/chat/completions", post(complete))
+            .layer(DefaultBodyLimit::disable())
+            .with_state(Arc::clone(&received));
+        Self {
+            server: LoopbackServer::start(router),
+            received,
+        }
+    }
+
+    /// Returns the base URL that a client of the chat completions API is given, ending in `/v1`.
+    pub fn base_url(&self) -> String {
+        format!("{}/v1", self.server.url())
+    }
+
+    /// Returns the body of every completion request so far, oldest first.
+    pub fn requests(&self) -> Vec<Value> {
+        self.received.requests.borrow().clone()
+    }
+
+    /// Returns the first request for which `wanted` holds, and waits for it if it has not come yet.
+    ///
+    /// Panics with `description` at the deadline.
+    pub async fn wait_for_request(
+        &self,
+        deadline: Duration,
+        description: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let mut requests = self.received.requests.subscribe();
+        let some = requests.wait_for(|requests| requests.iter().any(&wanted));
+        let Ok(found) = tokio::time::timeout(deadline, some).await else {
+            let count = self.requests().len();
+            panic!("none of {count} requests to the model within {deadline:?}: {description}");
+        };
+        let requests = found.expect("the sender lives as long as this stub");
+        let found = requests.iter().find(|request| wanted(request));
+        found.expect("just seen").clone()
+    }
+}
+
+impl Received {
+    /// Records that the fault of this step is due, and returns whether it is still to be played.
+    fn takes_effect(&self, prompt: &str, step: usize, fault: Fault) -> bool {
+        let mut played = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        let played = played.entry((prompt.to_owned(), step)).or_default();
+        *played = played.saturating_add(1);
+        fault.times.is_none_or(|times| *played <= times)
+    }
+}
+
+async fn models() -> Json<Value> {
+    let model = json!({"id": "stub", "object": "model", "created": 0, "owned_by": "stub"});
+    Json(json!({"object": "list", "data": [model]}))
+}
+
+async fn complete(State(received): State<Arc<Received>>, Json(request): Json<Value>) -> Response {
+    received
+        .requests
+        .send_modify(|requests| requests.push(request.clone()));
+    let Decision {
+        mut completion,
+        prompt,
+        step,
+    } = decision::decide(&request);
+    if let Some(fault) = completion.fault
+        && !received.takes_effect(&prompt, step, fault)
+    {
+        completion.fault = None;
+    }
+    if request["stream"] == true {
+        wire::stream(completion).await
+    } else {
+        wire::whole(completion).await.into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests;
