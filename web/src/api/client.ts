@@ -1,0 +1,116 @@
+/* One function for each thing that the page asks of the server. Every failure is an `ApiError` with a sentence. */
+import { apiAddress } from "./base.ts";
+import type {
+  AlarmView,
+  AnswerRequest,
+  AskList,
+  AskView,
+  Me,
+  Phase,
+  SessionView,
+  TranscriptItem,
+  WorkspaceView,
+} from "./types.ts";
+
+/** No answer of the server takes longer than this; a request without one has failed. */
+const DEADLINE_MS = 30_000;
+
+/** A request that was refused or did not get through; `code` is `unreachable` when no server answered. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly details: Record<string, unknown>;
+
+  constructor(status: number, code: string, message: string, details: Record<string, unknown> = {}) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.code = code;
+    this.details = details;
+  }
+
+  /** The ask that a refused answer came too late for. */
+  get ask(): AskView | undefined {
+    const { ask } = this.details;
+    return typeof ask === "object" && ask !== null ? (ask as AskView) : undefined;
+  }
+}
+
+/** What went wrong, as a sentence. */
+export function sentenceOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function request<T>(method: "GET" | "POST", path: string, body?: unknown): Promise<T> {
+  const init: RequestInit = {
+    method,
+    credentials: "same-origin",
+    headers: { Accept: "application/json" },
+    signal: AbortSignal.timeout(DEADLINE_MS),
+  };
+  if (body !== undefined) {
+    init.headers = { ...init.headers, "Content-Type": "application/json" };
+    init.body = JSON.stringify(body);
+  }
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(apiAddress(location.href, path), init);
+    text = await response.text();
+  } catch (cause) {
+    const timedOut = cause instanceof DOMException && cause.name === "TimeoutError";
+    throw new ApiError(
+      0,
+      "unreachable",
+      timedOut ? "The server did not answer in time." : "The server cannot be reached.",
+    );
+  }
+  if (!response.ok) throw refusal(response.status, text);
+  try {
+    return (text === "" ? undefined : JSON.parse(text)) as T;
+  } catch {
+    throw new ApiError(response.status, "unreadable", "The server sent something that is not JSON.");
+  }
+}
+
+/** The error that a response with this status and body stands for. */
+export function refusal(status: number, text: string): ApiError {
+  try {
+    const body = JSON.parse(text) as { code: string; message: string; details?: Record<string, unknown> };
+    return new ApiError(status, body.code, body.message, body.details ?? {});
+  } catch {
+    return new ApiError(status, "unreadable", `The server answered with status ${status}.`);
+  }
+}
+
+function query(parameters: Record<string, string | number | undefined>): string {
+  const pairs = Object.entries(parameters).filter((pair): pair is [string, string | number] => pair[1] !== undefined);
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
+}
+
+const id = encodeURIComponent;
+
+export const readMe = () => request<Me>("GET", "me");
+export const pair = (code: string) => request<Me>("POST", "pair", { code });
+export const signOut = () => request<void>("POST", "sign-out");
+
+export const readWorkspaces = async () =>
+  (await request<{ workspaces: WorkspaceView[] }>("GET", "workspaces")).workspaces;
+
+export const readAsk = (ask: string) => request<AskView>("GET", `asks/${id(ask)}`);
+export const readAsks = (filter: { state?: Phase; session?: string; limit?: number; before?: string }) =>
+  request<AskList>("GET", `asks${query(filter)}`);
+export const answerAsk = (ask: string, answer: AnswerRequest) =>
+  request<AskView>("POST", `asks/${id(ask)}/answer`, answer);
+
+export const readSessions = async () => (await request<{ sessions: SessionView[] }>("GET", "sessions")).sessions;
+export const readSession = (session: string) => request<SessionView>("GET", `sessions/${id(session)}`);
+export const startSession = (workspace: string | undefined) =>
+  request<SessionView>("POST", "sessions", workspace === undefined ? {} : { workspace });
+export const readItems = async (session: string, after: number) =>
+  (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ after })}`)).items;
+export const sendPrompt = (session: string, text: string, turn: string) =>
+  request<{ turn: string; session: string }>("POST", `sessions/${id(session)}/prompt`, { text, turn });
+export const cancelTurn = (session: string) => request<SessionView>("POST", `sessions/${id(session)}/cancel`);
+
+export const readAlarms = () => request<AlarmView[]>("GET", "alarms");

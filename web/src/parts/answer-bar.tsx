@@ -1,0 +1,71 @@
+/* The ways to answer a permission: allow once, always, deny with a reason. */
+import { createSignal, Show } from "solid-js";
+import type { AnswerRequest, AskView, PermissionSubject } from "../api/types.ts";
+import { allowOnce, deny } from "../state/answer-request.ts";
+import { attemptOf, sendAnswer } from "../state/answering.ts";
+import { createArmed } from "../state/arming.ts";
+import { bindKeys } from "../state/keys.ts";
+import { AlwaysDialog } from "./always-dialog.tsx";
+import { Failure, SiblingWarning } from "./answer-notes.tsx";
+import { GrowingField } from "./growing-field.tsx";
+
+export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; siblings: number; hasKeys: boolean }) {
+  const [reason, setReason] = createSignal("");
+  const [isChoosing, setChoosing] = createSignal(false);
+  const armed = createArmed(() => props.ask.id);
+  const ready = () => armed() && attemptOf(props.ask.id)?.kind !== "sending";
+  const canAlways = () => props.subject.targets.length > 0;
+  let field: HTMLTextAreaElement | undefined;
+
+  const send = (request: AnswerRequest) => {
+    if (ready()) void sendAnswer(props.ask.id, request);
+  };
+  const choose = () => {
+    if (ready() && canAlways()) setChoosing(true);
+  };
+  bindKeys(() =>
+    props.hasKeys ? { allow: () => send(allowOnce()), always: choose, deny: () => field?.focus() } : {},
+  );
+
+  return (
+    <fieldset class="answer-bar" classList={{ "answer-bar-keyless": !props.hasKeys }}>
+      <legend class="unseen">Answer</legend>
+      <Failure ask={props.ask.id} />
+      <SiblingWarning count={props.siblings} />
+      <div class="answer-row">
+        <div class="answer-yes">
+          <button type="button" class="primary" aria-disabled={!ready()} onClick={() => send(allowOnce())}>
+            Allow once <kbd aria-hidden="true">a</kbd>
+          </button>
+          <Show when={canAlways()}>
+            <button type="button" aria-disabled={!ready()} aria-haspopup="dialog" onClick={choose}>
+              Always for… <kbd aria-hidden="true">A</kbd>
+            </button>
+          </Show>
+        </div>
+        <form
+          class="answer-no"
+          onSubmit={(event) => {
+            event.preventDefault();
+            send(deny(reason()));
+          }}
+        >
+          <GrowingField
+            label="Reason for denying; the agent reads it"
+            placeholder="Why not? The agent reads this."
+            value={reason()}
+            write={setReason}
+            send={() => send(deny(reason()))}
+            ref={(element) => (field = element)}
+          />
+          <button type="submit" class="danger" aria-disabled={!ready()}>
+            Deny <kbd aria-hidden="true">d</kbd>
+          </button>
+        </form>
+      </div>
+      <Show when={isChoosing()}>
+        <AlwaysDialog ask={props.ask} subject={props.subject} send={send} close={() => setChoosing(false)} />
+      </Show>
+    </fieldset>
+  );
+}

@@ -1,0 +1,82 @@
+/* Writes a prompt: for a session, or for a new one. */
+import { createEffect, createSignal, For, Show } from "solid-js";
+import { beginSession, draftOf, NEW_SESSION, sendDraft, writeDraft } from "../state/prompting.ts";
+import { ledger } from "../state/live.ts";
+import { GrowingField } from "./growing-field.tsx";
+import { Alert, Send } from "./icons.tsx";
+import { Sentence } from "./sentence.tsx";
+
+/** The field and its button; what could not be sent stays in it. */
+function Composer(props: { place: string; label: string; placeholder: string; send: () => void }) {
+  const draft = () => draftOf(props.place);
+  let field: HTMLTextAreaElement | undefined;
+  createEffect((wasSending: boolean) => {
+    const isSending = draft().sending;
+    if (wasSending && !isSending) field?.focus();
+    return isSending;
+  }, false);
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        props.send();
+      }}
+    >
+      <Show when={draft().problem}>
+        {(problem) => (
+          <p class="note note-error" role="alert">
+            <Alert />
+            <span>
+              It was not sent. <Sentence text={problem()} />
+            </span>
+          </p>
+        )}
+      </Show>
+      <div class="composer-row">
+        <GrowingField
+          label={props.label}
+          placeholder={props.placeholder}
+          value={draft().text}
+          write={(text) => writeDraft(props.place, text)}
+          send={props.send}
+          disabled={draft().sending}
+          ref={(element) => (field = element)}
+        />
+        <button type="submit" class="primary composer-send" aria-label="Send" disabled={draft().sending || draft().text.trim() === ""}>
+          <Send />
+        </button>
+      </div>
+    </form>
+  );
+}
+
+export function SessionComposer(props: { session: string }) {
+  return (
+    <Composer place={props.session} label="Prompt" placeholder="Say something to the agent…" send={() => void sendDraft(props.session)} />
+  );
+}
+
+export function NewSessionComposer() {
+  const [workspace, setWorkspace] = createSignal<string>();
+  const workspaces = () => ledger().workspaces;
+  const isWritten = () => draftOf(NEW_SESSION).text !== "";
+  return (
+    <div class="new-session">
+      <Composer
+        place={NEW_SESSION}
+        label="Ask an agent to do something"
+        placeholder="Ask an agent to do something…"
+        send={() => void beginSession(workspace() ?? workspaces()[0]?.id)}
+      />
+      <Show when={workspaces().length > 1 && isWritten()}>
+        <label class="new-session-where">
+          in{" "}
+          <select onChange={(event) => setWorkspace(event.currentTarget.value)}>
+            <For each={workspaces()}>{(each) => <option value={each.id}>{each.name}</option>}</For>
+          </select>
+        </label>
+      </Show>
+    </div>
+  );
+}

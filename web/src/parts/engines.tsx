@@ -1,0 +1,93 @@
+/* The engines of the workspaces, and how strong consent is with them. */
+import { For, Show } from "solid-js";
+import type { EnginePhase, WorkspaceView } from "../api/types.ts";
+import { ledger } from "../state/live.ts";
+import { Alert, Shield } from "./icons.tsx";
+import { Sentence } from "./sentence.tsx";
+import { Visible } from "./visible.tsx";
+
+const STATES: Readonly<Record<EnginePhase, string>> = {
+  absent: "is missing",
+  starting: "is starting",
+  ready: "is ready",
+  unreachable: "cannot be reached",
+  gone: "has ended",
+};
+
+/** The engines that cannot be worked with just now, with what to do about it. */
+export function EngineTroubles() {
+  const troubled = () => ledger().workspaces.filter(({ engine }) => engine.state !== "ready" && engine.state !== "starting");
+  return (
+    <For each={troubled()}>
+      {(workspace) => (
+        <p class="note note-warning">
+          <Alert />
+          <span>
+            <strong>
+              <Visible text={workspace.engine.program} /> {STATES[workspace.engine.state]}
+            </strong>{" "}
+            in <Visible text={workspace.name} />
+            <Show when={workspace.engine.message !== ""}>
+              {": "}
+              <Sentence text={workspace.engine.message} />
+            </Show>
+          </span>
+        </p>
+      )}
+    </For>
+  );
+}
+
+export function EngineList() {
+  return (
+    <section class="engines" aria-labelledby="engines-title">
+      <h2 id="engines-title" class="list-title">
+        Workspaces
+      </h2>
+      <ul>
+        <For each={ledger().workspaces}>{(workspace) => <Engine workspace={workspace} />}</For>
+      </ul>
+    </section>
+  );
+}
+
+function Engine(props: { workspace: WorkspaceView }) {
+  const engine = () => props.workspace.engine;
+  return (
+    <li class="engine">
+      <p>
+        <strong>
+          <Visible text={props.workspace.name} />
+        </strong>{" "}
+        <span class={`dot dot-${engine().state}`} aria-hidden="true" />{" "}
+        <span>
+          {engine().program}
+          <Show when={engine().version}>{(version) => <> {version()}</>}</Show> {STATES[engine().state]}
+        </span>
+      </p>
+      <p class="path muted">
+        <Visible text={props.workspace.path} />
+      </p>
+    </li>
+  );
+}
+
+/** Says openly what an answer is worth. */
+export function ConsentNote() {
+  return (
+    <details class="consent">
+      <summary>
+        <Shield /> relay
+      </summary>
+      <div class="consent-text">
+        <p>
+          <strong>Consent is relayed.</strong> The engine itself holds the agent to your answers.
+        </p>
+        <p>
+          That is no wall against a hostile agent: it could answer itself behind the engine's back. An answer that did not
+          come from here is noticed, raised as an alarm, and the session is stopped.
+        </p>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,28 @@
+/* The page's icons: strokes of one width in the colour of the text. They say nothing that words beside them do not. */
+import type { JSX } from "solid-js";
+
+function icon(paths: string[]): () => JSX.Element {
+  return () => (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      {paths.map((path) => (
+        <path d={path} />
+      ))}
+    </svg>
+  );
+}
+
+export const Check = icon(["M3 8.5l3.2 3.2L13 4.8"]);
+export const Cross = icon(["M4 4l8 8", "M12 4l-8 8"]);
+export const Back = icon(["M10 3L5 8l5 5"]);
+export const Forward = icon(["M6 3l5 5-5 5"]);
+export const Clock = icon(["M8 2a6 6 0 100 12A6 6 0 008 2z", "M8 5v3.2l2 1.3"]);
+export const Terminal = icon(["M3 4.5L6.5 8 3 11.5", "M8.5 12H13"]);
+export const File = icon(["M4 2h5l3 3v9H4z", "M9 2v3h3"]);
+export const Question = icon(["M5.8 6a2.2 2.2 0 113.4 1.8c-.8.5-1.2.9-1.2 1.7", "M8 12.2v.1"]);
+export const Tool = icon(["M10.5 2.5a3.2 3.2 0 00-3 4.3L2.8 11.500a1.200 1.200 0 001.700 1.700L9.200 8.500a3.200 3.200 0 004.200-4l-2 1.600-1.500-1.500z"]);
+export const Alert = icon(["M8 2.500L14.300 13.500H1.700z", "M8 6.500v3", "M8 11.600v.1"]);
+export const Send = icon(["M8 13V3.500", "M4 7.500l4-4 4 4"]);
+export const Stop = icon(["M4.500 4.500h7v7h-7z"]);
+export const Shield = icon(["M8 2l5 1.800v4c0 3-2 5-5 6.200-3-1.200-5-3.200-5-6.200v-4z"]);
+export const Person = icon(["M8 8.200a2.600 2.600 0 100-5.200 2.600 2.600 0 000 5.200z", "M3 13.500c.6-2.400 2.500-3.500 5-3.500s4.400 1.100 5 3.500"]);
+export const Keyboard = icon(["M1.500 4h13v8h-13z", "M4 6.700v.1", "M6.700 6.700v.1", "M9.300 6.700v.1", "M12 6.700v.1", "M5 9.500h6"]);

@@ -1,0 +1,39 @@
+/* Points in time, told by how far away they are. */
+import { since } from "../state/clock.ts";
+import { ago, duration } from "../text/duration.ts";
+
+function full(time: string): string {
+  return new Date(time).toLocaleString();
+}
+
+/** How long it has been, ticking: `3 min 05 s`. */
+export function Waiting(props: { from: string }) {
+  return (
+    <time dateTime={props.from} title={full(props.from)}>
+      {duration(since(props.from))}
+    </time>
+  );
+}
+
+/** How long ago it was: `3 min ago`. */
+export function Ago(props: { at: string }) {
+  return (
+    <time dateTime={props.at} title={full(props.at)}>
+      {ago(since(props.at))}
+    </time>
+  );
+}
+
+/** The hour, or the day and the hour when it is another day. */
+export function At(props: { at: string }) {
+  const text = () => {
+    const date = new Date(props.at);
+    const isToday = date.toDateString() === new Date().toDateString();
+    return isToday ? date.toLocaleTimeString() : date.toLocaleString();
+  };
+  return (
+    <time dateTime={props.at} title={full(props.at)}>
+      {text()}
+    </time>
+  );
+}

@@ -1,0 +1,116 @@
+/* What was said and done in a session, growing as it happens. */
+import { createMemo, For, Index, Match, Show, Switch } from "solid-js";
+import type { ToolCall, TranscriptItem } from "../api/types.ts";
+import type { Transcript } from "../state/transcript.ts";
+import { ledger } from "../state/live.ts";
+import { inputLine } from "../text/tool-input.ts";
+import { Check, Clock, Cross } from "./icons.tsx";
+import { SessionLink } from "./requester.tsx";
+import { Visible } from "./visible.tsx";
+
+export function TranscriptView(props: { transcript: Transcript }) {
+  const seqs = createMemo(() => props.transcript.items.map((item) => item.seq));
+  const bySeq = createMemo(() => new Map(props.transcript.items.map((item) => [item.seq, item])));
+  const live = () => Object.values(props.transcript.live);
+  return (
+    <ol class="transcript" aria-label="Transcript">
+      {/* By number, so that a piece that grows stays the same element: open details stay open. */}
+      <For each={seqs()}>
+        {(seq) => <Show when={bySeq().get(seq)}>{(item) => <Piece item={item()} />}</Show>}
+      </For>
+      <Index each={live()}>
+        {(said) => (
+          <li class="piece">
+            <Show when={said().thought} fallback={<p class="said-text">{said().text}</p>}>
+              <Thought text={said().text} isOpen />
+            </Show>
+          </li>
+        )}
+      </Index>
+    </ol>
+  );
+}
+
+function Piece(props: { item: TranscriptItem }) {
+  const text = (kind: string) => (props.item.kind === kind && props.item.kind !== "tool" ? props.item : undefined);
+  const tool = () => (props.item.kind === "tool" ? props.item : undefined);
+  return (
+    <li class={`piece piece-${props.item.kind}`}>
+      <Switch>
+        <Match when={text("prompt")}>
+          {(said) => (
+            <>
+              <span class="unseen">Prompt: </span>
+              <p class="said-text">{said().text}</p>
+            </>
+          )}
+        </Match>
+        <Match when={text("text")}>{(said) => <p class="said-text">{said().text}</p>}</Match>
+        <Match when={text("thought")}>{(said) => <Thought text={said().text} />}</Match>
+        <Match when={text("notice")}>{(said) => <p class="notice">{said().text}</p>}</Match>
+        <Match when={tool()}>{(call) => <Call call={call()} />}</Match>
+      </Switch>
+    </li>
+  );
+}
+
+function Thought(props: { text: string; isOpen?: boolean }) {
+  return (
+    <details class="thought" open={props.isOpen === true}>
+      <summary>Thought</summary>
+      <p class="said-text">{props.text}</p>
+    </details>
+  );
+}
+
+const STATUSES: Readonly<Record<ToolCall["status"], string>> = {
+  pending: "announced",
+  running: "running or waiting for leave",
+  completed: "done",
+  failed: "failed or denied",
+};
+
+function Call(props: { call: ToolCall }) {
+  const child = () =>
+    Object.values(ledger().sessions).find(({ id, native_id }) => id === props.call.child || native_id === props.call.child);
+  return (
+    <details class={`call call-${props.call.status}`}>
+      <summary>
+        <span class="call-status" title={STATUSES[props.call.status]}>
+          <Switch fallback={<Clock />}>
+            <Match when={props.call.status === "completed"}>
+              <Check />
+            </Match>
+            <Match when={props.call.status === "failed"}>
+              <Cross />
+            </Match>
+          </Switch>
+          <span class="unseen">{STATUSES[props.call.status]}</span>
+        </span>
+        <code class="call-tool">
+          <Visible text={props.call.tool} />
+        </code>
+        <code class="call-line">
+          <Visible text={inputLine(props.call.input)} />
+        </code>
+      </summary>
+      <Show when={child()}>
+        {(session) => (
+          <p>
+            Sub-agent: <SessionLink session={session().id} />
+          </p>
+        )}
+      </Show>
+      <h4>Input</h4>
+      <pre class="code" tabindex="0">
+        <Visible text={JSON.stringify(props.call.input, null, 2) ?? ""} />
+      </pre>
+      <Show when={props.call.output !== ""}>
+        <h4>Output</h4>
+        <pre class="code" tabindex="0">
+          <Visible text={props.call.output} />
+        </pre>
+      </Show>
+    </details>
+  );
+}

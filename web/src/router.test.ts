@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { codeIn, fragmentOf, pairingCode, parseRoute, type Route } from "./router.ts";
+
+test("every route is read back from its own address", () => {
+  const routes: Route[] = [
+    { page: "inbox" },
+    { page: "ask", ask: "ask_01jcz5x8" },
+    { page: "sessions" },
+    { page: "session", session: "session_01jcz5x8" },
+  ];
+  for (const route of routes) expect(parseRoute(fragmentOf(route))).toEqual(route);
+});
+
+test("an address that means nothing leads to the inbox", () => {
+  for (const fragment of ["", "#", "#/", "#/nowhere", "#/asks", "#/asks/ses_1", "#/asks/ask_1/more", "#/asks/../x"]) {
+    expect(parseRoute(fragment)).toEqual({ page: "inbox" });
+  }
+});
+
+test("the code of a pairing link is read from the fragment alone", () => {
+  expect(pairingCode("#pair=abc-123")).toBe("abc-123");
+  expect(pairingCode("#pair=a%2Bb")).toBe("a+b");
+  expect(pairingCode("#pair=")).toBeUndefined();
+  expect(pairingCode("#pair=%")).toBeUndefined();
+  expect(pairingCode("#/asks/ask_1")).toBeUndefined();
+});
+
+test("a pasted link is as good as a pasted code", () => {
+  expect(codeIn("  abc-123\n")).toBe("abc-123");
+  expect(codeIn("http://127.0.0.1:8787/app/#pair=abc-123 ")).toBe("abc-123");
+});

@@ -1,0 +1,87 @@
+/*
+ * Which page is shown, by the address's fragment: `#/asks/ask_…`.
+ *
+ * The fragment is used so that every page is served by the one file that the server knows, behind any prefix.
+ */
+import { createSignal } from "solid-js";
+
+export type Route =
+  | { page: "inbox" }
+  | { page: "ask"; ask: string }
+  | { page: "sessions" }
+  | { page: "session"; session: string };
+
+/** The route that a fragment names; what cannot be read leads to the inbox. */
+export function parseRoute(fragment: string): Route {
+  const [head, id, ...rest] = fragment.replace(/^#?\/?/, "").split("/");
+  if (rest.length > 0) return { page: "inbox" };
+  if (head === "asks" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "ask", ask: id };
+  if (head === "sessions" && id === undefined) return { page: "sessions" };
+  if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id)) return { page: "session", session: id };
+  return { page: "inbox" };
+}
+
+/** The fragment that names a route. */
+export function fragmentOf(route: Route): string {
+  switch (route.page) {
+    case "inbox":
+      return "#/";
+    case "ask":
+      return `#/asks/${route.ask}`;
+    case "sessions":
+      return "#/sessions";
+    case "session":
+      return `#/sessions/${route.session}`;
+  }
+}
+
+/** The one-time code in the fragment of a pairing link. */
+export function pairingCode(fragment: string): string | undefined {
+  const code = /^#pair=([^&]+)$/.exec(fragment)?.[1];
+  if (code === undefined) return undefined;
+  try {
+    return decodeURIComponent(code);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The code in what somebody pasted: a code, or the whole link. */
+export function codeIn(pasted: string): string {
+  const text = pasted.trim();
+  const at = text.indexOf("#pair=");
+  return at < 0 ? text : (pairingCode(text.slice(at)) ?? "");
+}
+
+const [route, setRoute] = createSignal<Route>({ page: "inbox" }, { equals: (a, b) => fragmentOf(a) === fragmentOf(b) });
+
+export { route };
+
+/** Follows the address from now on. */
+export function followAddress(): void {
+  readAddress();
+  addEventListener("hashchange", readAddress);
+}
+
+function readAddress(): void {
+  setRoute(parseRoute(location.hash));
+}
+
+/** Goes to another page, with a way back. */
+export function goTo(to: Route): void {
+  history.pushState(null, "", fragmentOf(to));
+  setRoute(to);
+}
+
+/** Goes to another page in place of this one. */
+export function replaceWith(to: Route): void {
+  history.replaceState(null, "", fragmentOf(to));
+  setRoute(to);
+}
+
+/** Takes the code out of the address, so that neither the history nor a screenshot keeps it. */
+export function takePairingCode(): string | undefined {
+  const code = pairingCode(location.hash);
+  if (code !== undefined) history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}

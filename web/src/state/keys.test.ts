@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { actionOf, type Press } from "./keys.ts";
+
+const press = (key: string, change: Partial<Press> = {}): Press => ({
+  key,
+  ctrlKey: false,
+  metaKey: false,
+  altKey: false,
+  repeat: false,
+  ...change,
+});
+
+test("each key has its action", () => {
+  const actions = ["j", "k", "Enter", "a", "A", "d", "Escape", "?", "x"].map((key) => actionOf(press(key), "page"));
+  expect(actions).toEqual(["next", "previous", "open", "allow", "always", "deny", "back", "help", undefined]);
+});
+
+test("no key acts while somebody types or holds another modifier", () => {
+  for (const key of ["j", "a", "d", "Escape", "?"]) {
+    expect(actionOf(press(key), "field")).toBeUndefined();
+    expect(actionOf(press(key, { ctrlKey: true }), "page")).toBeUndefined();
+    expect(actionOf(press(key, { metaKey: true }), "page")).toBeUndefined();
+  }
+});
+
+test("a key that is held down moves on but answers nothing", () => {
+  expect(actionOf(press("j", { repeat: true }), "page")).toBe("next");
+  expect(actionOf(press("a", { repeat: true }), "page")).toBeUndefined();
+  expect(actionOf(press("d", { repeat: true }), "page")).toBeUndefined();
+});
+
+test("Enter on a button is the button's", () => {
+  expect(actionOf(press("Enter"), "control")).toBeUndefined();
+  expect(actionOf(press("a"), "control")).toBe("allow");
+});

@@ -1,0 +1,78 @@
+/* The keyboard: which key does what, and who on the page does it just now. */
+import { onCleanup } from "solid-js";
+
+export type Action = "next" | "previous" | "open" | "allow" | "always" | "deny" | "back" | "help";
+
+export interface Press {
+  key: string;
+  ctrlKey: boolean;
+  metaKey: boolean;
+  altKey: boolean;
+  repeat: boolean;
+}
+
+/** Where the key was pressed. */
+export type Target = "field" | "control" | "page";
+
+/** What each key does, as the help shows it. */
+export const KEYS: readonly { keys: string[]; does: string }[] = [
+  { keys: ["j", "k"], does: "Next ask, previous ask" },
+  { keys: ["Enter"], does: "Open the ask" },
+  { keys: ["a"], does: "Allow once" },
+  { keys: ["Shift", "a"], does: "Always for…" },
+  { keys: ["d"], does: "Deny: write a reason, Enter sends it" },
+  { keys: ["Esc"], does: "Back" },
+  { keys: ["?"], does: "This help" },
+];
+
+/** The action of a key, if it has one there: none while somebody types, none with another modifier. */
+export function actionOf(press: Press, target: Target): Action | undefined {
+  if (target === "field" || press.ctrlKey || press.metaKey || press.altKey) return undefined;
+  switch (press.key) {
+    case "j":
+      return "next";
+    case "k":
+      return "previous";
+    case "Enter":
+      // A button or a link does what it says.
+      return target === "control" ? undefined : "open";
+    case "Escape":
+      return "back";
+    case "?":
+      return "help";
+  }
+  // A key that is held down answers one ask and not the next as well.
+  if (press.repeat) return undefined;
+  if (press.key === "a") return "allow";
+  if (press.key === "A") return "always";
+  return press.key === "d" ? "deny" : undefined;
+}
+
+type Handlers = Partial<Record<Action, () => void>>;
+const bound: (() => Handlers)[] = [];
+
+/** Lets the part of the page that calls this take keys for as long as it is there; the newest goes first. */
+export function bindKeys(handlers: () => Handlers): void {
+  bound.push(handlers);
+  onCleanup(() => void bound.splice(bound.indexOf(handlers), 1));
+}
+
+/** Listens for keys from now on. */
+export function listenForKeys(): void {
+  addEventListener("keydown", (event) => {
+    // An open dialog has its own keys.
+    if (event.defaultPrevented || document.querySelector("dialog[open]") !== null) return;
+    const action = actionOf(event, targetOf(event.target));
+    if (action === undefined) return;
+    const handler = bound.map((handlers) => handlers()[action]).findLast((found) => found !== undefined);
+    if (handler === undefined) return;
+    event.preventDefault();
+    handler();
+  });
+}
+
+function targetOf(target: EventTarget | null): Target {
+  if (!(target instanceof Element)) return "page";
+  if (target.closest("input, textarea, select, [contenteditable]") !== null) return "field";
+  return target.closest("a, button, summary") === null ? "page" : "control";
+}

@@ -1,0 +1,196 @@
+/*
+ * Keeps what the page shows in step with the ledger: one event stream, and readings of what it names.
+ *
+ * The stream stands before anything is read, so nothing can happen unnoticed in between.
+ */
+import { createSignal } from "solid-js";
+import * as api from "../api/client.ts";
+import { followEvents } from "../api/events.ts";
+import type { AskView, Event, SessionView } from "../api/types.ts";
+import { announce, EMPTY, openAsks, withAsk, withAsks, withSession, withSessions, type Ledger, type Reading } from "./ledger.ts";
+import { Reader } from "./reader.ts";
+import { SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
+
+/** How many of the asks that are over are shown. */
+const RECENT = 30;
+const PAGE = 500;
+
+export type Connection = "connecting" | "live" | "lost";
+
+const [ledger, setLedger] = createSignal<Ledger>(EMPTY);
+const [connection, setConnection] = createSignal<Connection>("connecting");
+const [isLoaded, setLoaded] = createSignal(false);
+const [newestAsk, setNewestAsk] = createSignal<AskView>();
+const [transcripts, setTranscripts] = createSignal<Readonly<Record<string, Transcript>>>({});
+const [missing, setMissing] = createSignal<ReadonlySet<string>>(new Set());
+
+export {
+  connection,
+  /** Whether everything was read once. */
+  isLoaded,
+  ledger,
+  /** The ask that came in last while the page was open. */
+  newestAsk,
+};
+
+/** Whether the server was asked for an ask or a session and knows none by that id. */
+export const isMissing = (id: string): boolean => missing().has(id);
+
+/** What was said in a session; nothing until it is followed. */
+export const transcriptOf = (session: string): Transcript | undefined => transcripts()[session];
+
+/** The lowest place from which each followed session's items have to be read. */
+const unread = new Map<string, number>();
+let reader: Reader | undefined;
+
+/** Starts; `signedOut` is called when the server does not know this browser any more. Returns how to stop. */
+export function startLive(signedOut: (sentence: string) => void): () => void {
+  const stop = new AbortController();
+  reader = new Reader(stop.signal);
+  void followEvents(
+    {
+      connected: () => setConnection("live"),
+      lost: () => setConnection("lost"),
+      reset: readEverything,
+      event: take,
+      delta: (delta) => {
+        const transcript = transcripts()[delta.session];
+        if (transcript !== undefined) setTranscripts({ ...transcripts(), [delta.session]: withDelta(transcript, delta) });
+      },
+      refused: (error) => signedOut(error.message),
+    },
+    stop.signal,
+  );
+  return () => {
+    stop.abort();
+    reader = undefined;
+    unread.clear();
+    setLedger(EMPTY);
+    setTranscripts({});
+    setLoaded(false);
+    setConnection("connecting");
+  };
+}
+
+/** Takes in an ask as an answer's response carries it. */
+export function learnAsk(ask: AskView): void {
+  setLedger(withAsk(ledger(), ask));
+}
+
+/** Takes in a session as a response carries it. */
+export function learnSession(session: SessionView): void {
+  setLedger(withSession(ledger(), session));
+}
+
+/** Reads an ask that is not known yet. */
+export function wantAsk(id: string): void {
+  if (ledger().asks[id] === undefined) perform({ of: "ask", id });
+}
+
+/** Reads a session that is not known yet. */
+export function wantSession(id: string): void {
+  if (ledger().sessions[id] === undefined) perform({ of: "session", id });
+}
+
+/** Reads what was said in a session, and keeps up with it from now on. */
+export function followSession(session: string): void {
+  if (transcripts()[session] !== undefined) return;
+  setTranscripts({ ...transcripts(), [session]: SILENT });
+  wantItems(session, 0);
+}
+
+function take(event: Event): void {
+  const told = announce(ledger(), event);
+  setLedger(told.ledger);
+  for (const reading of told.readings) perform(reading);
+}
+
+function perform(reading: Reading): void {
+  switch (reading.of) {
+    case "ask":
+      return want(reading.id, async () => {
+        const ask = await read(reading.id, api.readAsk);
+        const isNew = ledger().asks[ask.id] === undefined;
+        learnAsk(ask);
+        if (isNew && ask.state === "open" && isLoaded()) setNewestAsk(ask);
+        wantSession(ask.session);
+      });
+    case "session":
+      return want(reading.id, async () => learnSession(await read(reading.id, api.readSession)));
+    case "items":
+      if (transcripts()[reading.session] !== undefined) wantItems(reading.session, reading.from);
+      return;
+    case "workspaces":
+      return want("workspaces", async () => {
+        const workspaces = await api.readWorkspaces();
+        setLedger({ ...ledger(), workspaces });
+      });
+    case "alarms":
+      return want("alarms", async () => {
+        const alarms = await api.readAlarms();
+        setLedger({ ...ledger(), alarms });
+      });
+  }
+}
+
+function want(key: string, reading: () => Promise<void>): void {
+  reader?.want(key, reading);
+}
+
+async function read<T>(id: string, reading: (id: string) => Promise<T>): Promise<T> {
+  try {
+    return await reading(id);
+  } catch (error) {
+    if (error instanceof api.ApiError && (error.status === 404 || error.status === 400)) {
+      setMissing(new Set([...missing(), id]));
+    }
+    throw error;
+  }
+}
+
+function wantItems(session: string, from: number): void {
+  unread.set(session, Math.min(from, unread.get(session) ?? from));
+  want(`items of ${session}`, async () => {
+    const first = unread.get(session) ?? 0;
+    unread.delete(session);
+    try {
+      const items = await api.readItems(session, Math.max(0, first - 1));
+      const known = transcripts()[session] ?? SILENT;
+      setTranscripts({ ...transcripts(), [session]: withItems(known, items, first) });
+    } catch (error) {
+      unread.set(session, Math.min(first, unread.get(session) ?? first));
+      throw error;
+    }
+  });
+}
+
+function readEverything(): void {
+  want("everything", async () => {
+    const [workspaces, open, recent, sessions, alarms] = await Promise.all([
+      api.readWorkspaces(),
+      readOpenAsks(),
+      api.readAsks({ limit: RECENT }),
+      api.readSessions(),
+      api.readAlarms(),
+    ]);
+    const known = ledger();
+    setLedger(withSessions(withAsks({ ...known, workspaces, alarms }, [...open, ...recent.asks]), sessions));
+    // What was open and is not any more has ended while nobody listened; how, it says itself.
+    const stillOpen = new Set(open.map((ask) => ask.id));
+    for (const ask of openAsks(known)) if (!stillOpen.has(ask.id)) perform({ of: "ask", id: ask.id });
+    for (const ask of open) wantSession(ask.session);
+    for (const session of Object.keys(transcripts())) wantItems(session, 0);
+    setLoaded(true);
+  });
+}
+
+async function readOpenAsks(): Promise<AskView[]> {
+  const asks: AskView[] = [];
+  let before: string | undefined;
+  do {
+    const page = await api.readAsks({ state: "open", limit: PAGE, ...(before === undefined ? {} : { before }) });
+    asks.push(...page.asks);
+    before = page.next;
+  } while (before !== undefined);
+  return asks;
+}

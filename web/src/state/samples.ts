@@ -1,0 +1,44 @@
+/* Asks and sessions for tests. */
+import type { Actor, AskView, SessionView } from "../api/types.ts";
+
+export const ADA: Actor = { id: "actor_ada", kind: "person", name: "Ada" };
+
+export function sampleAsk(change: Partial<AskView> = {}): AskView {
+  return {
+    id: "ask_1",
+    workspace: "ws_1",
+    door: "opencode",
+    run: "run_1",
+    session: "session_1",
+    requester: "build",
+    directory: "/home/ada/project",
+    subject: { kind: "permission", tool: "bash", targets: ["git status"], shown: [{ kind: "command", text: "git status" }] },
+    summary: "git status",
+    raw: { command: "git status" },
+    options: [],
+    opened_at: "2026-11-15T18:43:57.833001Z",
+    digest: "d1",
+    likeness: "l1",
+    state: "open",
+    siblings: [],
+    may_answer: true,
+    ...change,
+  };
+}
+
+export function sampleSession(change: Partial<SessionView> = {}): SessionView {
+  return {
+    id: "session_1",
+    workspace: "ws_1",
+    native_id: "ses_1",
+    title: "Tidy up",
+    directory: "/home/ada/project",
+    agent: "build",
+    activity: "idle",
+    started_at: "2026-11-15T18:43:00.000000Z",
+    changed_at: "2026-11-15T18:43:00.000000Z",
+    open_asks: 0,
+    may_prompt: true,
+    ...change,
+  };
+}

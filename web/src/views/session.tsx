@@ -1,0 +1,220 @@
+/* One session: what was said and done, its open asks, and what to say next. */
+import { createEffect, createMemo, createSignal, For, Match, on, onCleanup, onMount, Show, Switch } from "solid-js";
+import { cancelTurn, sentenceOf } from "../api/client.ts";
+import type { SessionView, TurnOutcome } from "../api/types.ts";
+import { AskPanel } from "../parts/ask-panel.tsx";
+import { SessionComposer } from "../parts/composer.tsx";
+import { ConsentNote } from "../parts/engines.tsx";
+import { Alert, Stop } from "../parts/icons.tsx";
+import { SessionLink, workspaceName } from "../parts/requester.tsx";
+import { Sentence } from "../parts/sentence.tsx";
+import { TranscriptView } from "../parts/transcript.tsx";
+import { Visible } from "../parts/visible.tsx";
+import { bindKeys } from "../state/keys.ts";
+import { openAsks } from "../state/ledger.ts";
+import { followSession, isLoaded, isMissing, learnSession, ledger, transcriptOf, wantSession } from "../state/live.ts";
+import { ACTIVITIES } from "./activities.ts";
+
+/** Who reads the newest words is within this many pixels of them. */
+const NEAR_END = 80;
+
+export function Session(props: { id: string }) {
+  createEffect(() => {
+    if (!isLoaded()) return;
+    wantSession(props.id);
+    followSession(props.id);
+  });
+  return (
+    <Show
+      when={ledger().sessions[props.id]}
+      fallback={<p class="quiet-note">{isMissing(props.id) ? "There is no such session." : "Reading the ledger…"}</p>}
+    >
+      {(session) => <Conversation session={session()} />}
+    </Show>
+  );
+}
+
+function Conversation(props: { session: SessionView }) {
+  const asks = createMemo(() =>
+    openAsks(ledger())
+      // A sub-agent's ask holds up the session that started it, so it is shown there too.
+      .filter((ask) => ask.session === props.session.id || ask.parent_session === props.session.id)
+      .map((ask) => ask.id),
+  );
+  const held = createHeld(asks);
+  const [cursor, setCursor] = createSignal<string>();
+  const current = () => {
+    const at = cursor();
+    return at !== undefined && held().includes(at) ? at : held()[0];
+  };
+  const move = (by: 1 | -1) => {
+    const at = held().indexOf(current() ?? "");
+    const to = held()[Math.min(Math.max(at + by, 0), held().length - 1)];
+    setCursor(to);
+    document.querySelector(`.conversation [data-ask="${to}"]`)?.scrollIntoView({ block: "nearest" });
+  };
+  bindKeys(() => (held().length > 1 ? { next: () => move(1), previous: () => move(-1) } : {}));
+
+  const transcript = () => transcriptOf(props.session.id);
+  const end = createFollowedEnd(() => [transcript(), held()]);
+
+  return (
+    <section class="conversation" aria-label={props.session.title}>
+      <Head session={props.session} />
+      <div class="conversation-scroll" ref={end.scroller}>
+        <Show when={transcript()}>{(known) => <TranscriptView transcript={known()} />}</Show>
+        <TurnEnd session={props.session} />
+        <For each={held()}>
+          {(id) => (
+            <Show when={ledger().asks[id]}>
+              {(ask) => (
+                <div class="inline-ask" classList={{ "inline-ask-current": held().length > 1 && current() === id }}>
+                  <AskPanel ask={ask()} hasKeys={current() === id} within={props.session.id} />
+                </div>
+              )}
+            </Show>
+          )}
+        </For>
+      </div>
+      <Show when={!end.isFollowing()}>
+        <button type="button" class="to-end" onClick={() => end.follow()}>
+          Go to the newest
+        </button>
+      </Show>
+      <footer class="conversation-foot">
+        <Show when={props.session.may_prompt} fallback={<NoPrompt session={props.session} />}>
+          <SessionComposer session={props.session.id} />
+        </Show>
+      </footer>
+    </section>
+  );
+}
+
+function Head(props: { session: SessionView }) {
+  const [problem, setProblem] = createSignal<string>();
+  const stop = async () => {
+    setProblem(undefined);
+    try {
+      learnSession(await cancelTurn(props.session.id));
+    } catch (error) {
+      setProblem(sentenceOf(error));
+    }
+  };
+  return (
+    <header class="conversation-head">
+      <h2>
+        <Visible text={props.session.title === "" ? "New session" : props.session.title} />
+      </h2>
+      <p class="conversation-facts">
+        <span class={`dot dot-${props.session.activity}`} aria-hidden="true" />
+        <span data-activity={props.session.activity}>{ACTIVITIES[props.session.activity]}</span>
+        <span class="muted">
+          <Visible text={props.session.agent} /> · {workspaceName(props.session.workspace)}
+        </span>
+        <Show when={props.session.parent}>
+          {(parent) => (
+            <span>
+              sub-agent of <SessionLink session={parent()} />
+            </span>
+          )}
+        </Show>
+        <ConsentNote />
+      </p>
+      <Show when={props.session.activity === "busy" && props.session.may_prompt}>
+        <button type="button" class="stop" onClick={() => void stop()}>
+          <Stop /> Stop
+        </button>
+      </Show>
+      <Show when={problem()}>
+        {(sentence) => (
+          <p class="note note-error" role="alert">
+            <Alert />
+            <span>
+              <Sentence text={sentence()} />
+            </span>
+          </p>
+        )}
+      </Show>
+    </header>
+  );
+}
+
+function TurnEnd(props: { session: SessionView }) {
+  const outcome = () => props.session.turn?.outcome;
+  const failure = (end: TurnOutcome) => (end.outcome === "failed" ? end.reason : "");
+  return (
+    <Show when={props.session.activity !== "busy" && outcome()}>
+      {(end) => (
+        <Switch>
+          <Match when={end().outcome === "failed"}>
+            <p class="note note-error">
+              <Alert />
+              <span>
+                The turn failed: <Sentence text={failure(end())} />
+              </span>
+            </p>
+          </Match>
+          <Match when={end().outcome === "cancelled"}>
+            <p class="turn-end">The turn was cancelled.</p>
+          </Match>
+          <Match when={end().outcome === "denied"}>
+            <p class="turn-end">A denial ended the turn.</p>
+          </Match>
+        </Switch>
+      )}
+    </Show>
+  );
+}
+
+function NoPrompt(props: { session: SessionView }) {
+  return (
+    <p class="note">
+      <span>
+        <Show
+          when={props.session.activity === "gone"}
+          fallback={
+            <>
+              You can read this session but not prompt it: your grant <code>prompt</code> is missing.
+            </>
+          }
+        >
+          The engine that held this session is gone.
+        </Show>
+      </span>
+    </p>
+  );
+}
+
+/** The ids that are open, and those that were while this was shown: an ask that ends stays and says how. */
+function createHeld(open: () => readonly string[]): () => readonly string[] {
+  const [held, setHeld] = createSignal<readonly string[]>([]);
+  createEffect(() => {
+    const fresh = open().filter((id) => !held().includes(id));
+    if (fresh.length > 0) setHeld([...held(), ...fresh]);
+  });
+  return held;
+}
+
+/** Keeps the newest in sight for whoever is at the end, and leaves everybody else where they read. */
+function createFollowedEnd(grows: () => unknown) {
+  const [isFollowing, setFollowing] = createSignal(true);
+  let box: HTMLElement | undefined;
+  const follow = () => {
+    setFollowing(true);
+    if (box !== undefined) box.scrollTop = box.scrollHeight;
+  };
+  createEffect(
+    on(grows, () => {
+      if (isFollowing()) queueMicrotask(follow);
+    }),
+  );
+  onMount(() => {
+    if (box === undefined) return;
+    const scrolled = () => {
+      if (box !== undefined) setFollowing(box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END);
+    };
+    box.addEventListener("scroll", scrolled, { passive: true });
+    onCleanup(() => box?.removeEventListener("scroll", scrolled));
+  });
+  return { isFollowing, follow, scroller: (element: HTMLElement) => (box = element) };
+}

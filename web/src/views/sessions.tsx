@@ -1,0 +1,87 @@
+/* The sessions, and the one that is chosen. */
+import { createMemo, For, Show } from "solid-js";
+import type { SessionView } from "../api/types.ts";
+import { NewSessionComposer } from "../parts/composer.tsx";
+import { EngineTroubles } from "../parts/engines.tsx";
+import { Back } from "../parts/icons.tsx";
+import { workspaceName } from "../parts/requester.tsx";
+import { Ago } from "../parts/time.tsx";
+import { Visible } from "../parts/visible.tsx";
+import { fragmentOf, goTo, route } from "../router.ts";
+import { holds } from "../state/identity.ts";
+import { bindKeys } from "../state/keys.ts";
+import { openAsks } from "../state/ledger.ts";
+import { isLoaded, ledger } from "../state/live.ts";
+import { plural } from "../text/phrases.ts";
+import { ACTIVITIES } from "./activities.ts";
+import { Session } from "./session.tsx";
+
+export function Sessions() {
+  const ids = createMemo(() =>
+    Object.values(ledger().sessions)
+      .toSorted((a, b) => b.changed_at.localeCompare(a.changed_at))
+      .map((session) => session.id),
+  );
+  const chosen = createMemo(() => {
+    const at = route();
+    return at.page === "session" ? at.session : undefined;
+  });
+  bindKeys(() => ({ back: () => goTo(chosen() === undefined ? { page: "inbox" } : { page: "sessions" }) }));
+  return (
+    <main class="panes" data-chosen={chosen() === undefined ? undefined : ""}>
+      <div class="pane-list">
+        <Show when={holds("prompt")}>
+          <NewSessionComposer />
+        </Show>
+        <EngineTroubles />
+        <section aria-labelledby="sessions-title">
+          <h2 id="sessions-title" class="list-title">
+            Sessions
+          </h2>
+          <ul class="rows">
+            <For
+              each={ids()}
+              fallback={<li class="rows-empty">{isLoaded() ? "No session yet." : "Reading the ledger…"}</li>}
+            >
+              {(id) => <Show when={ledger().sessions[id]}>{(session) => <SessionRow session={session()} isCurrent={chosen() === id} />}</Show>}
+            </For>
+          </ul>
+        </section>
+      </div>
+      <div class="pane-chosen pane-session">
+        <a class="back" href={fragmentOf({ page: "sessions" })}>
+          <Back /> Sessions
+        </a>
+        <Show when={chosen()} keyed fallback={<p class="quiet-note muted">Choose a session to read it.</p>}>
+          {(id) => <Session id={id} />}
+        </Show>
+      </div>
+    </main>
+  );
+}
+
+function SessionRow(props: { session: SessionView; isCurrent: boolean }) {
+  const open = () => openAsks(ledger()).filter((ask) => ask.session === props.session.id).length;
+  return (
+    <li class="row" classList={{ "row-current": props.isCurrent }} data-session={props.session.id}>
+      <a href={fragmentOf({ page: "session", session: props.session.id })} aria-current={props.isCurrent ? "true" : undefined}>
+        <span class="row-head">
+          <span class={`dot dot-${props.session.activity}`} aria-hidden="true" />
+          <span class="row-who">
+            <Visible text={props.session.title === "" ? "New session" : props.session.title} />
+          </span>
+          <span class="row-time">
+            <Ago at={props.session.changed_at} />
+          </span>
+        </span>
+        <span class="row-standing">
+          <span>{ACTIVITIES[props.session.activity]}</span> · <Visible text={props.session.agent} /> · {workspaceName(props.session.workspace)}
+          <Show when={props.session.parent}> · sub-agent</Show>
+        </span>
+        <Show when={open() > 0}>
+          <span class="chip chip-waiting">{plural(open(), "open ask")}</span>
+        </Show>
+      </a>
+    </li>
+  );
+}
