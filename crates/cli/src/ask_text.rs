@@ -1,0 +1,212 @@
+//! Asks and answers in words, for people. Whatever an agent wrote is made visible on the way.
+
+use std::fmt::Write as _;
+
+use countersign_api::AskView;
+use countersign_core::actor::{ActorKind, Surface};
+use countersign_core::answer::{Answer, Choice, Scope};
+use countersign_core::ask::AskPhase;
+use countersign_core::delivery::{DeliveryState, Evidence};
+use countersign_core::time::Timestamp;
+use countersign_core::visible::visible;
+use owo_colors::{OwoColorize as _, Style};
+
+use crate::columns::{Cell, Table};
+use crate::duration::spoken;
+use crate::reference::tails;
+
+mod whole;
+
+pub(crate) use whole::whole;
+
+/// How much of a summary is shown in a list.
+const SUMMARY_LIMIT: usize = 240;
+/// How much of a text is shown where it only serves to recognise something.
+const GLANCE_LIMIT: usize = 60;
+
+/// The asks as a table.
+pub(crate) fn table(asks: &[AskView], now: Timestamp, width: usize) -> String {
+    let shorts = tails(asks.iter().map(|ask| ask.id));
+    let mut table = Table::new(["ID", "AGE", "STATE", "TOOL", "AGENT", "WHAT"]);
+    for (ask, short) in asks.iter().zip(shorts) {
+        table.row([
+            Cell::styled(short.clone(), Style::new().bold()),
+            spoken(now.since(ask.opened_at)).into(),
+            Cell::styled(ask.state.name(), phase_style(ask.state)),
+            visible(ask.subject.tool()).into(),
+            requester(ask).into(),
+            summary(ask, &short).into(),
+        ]);
+    }
+    table.render(width)
+}
+
+/// One line about an ask that came in or went on.
+pub(crate) fn news(ask: &AskView, now: Timestamp) -> String {
+    let short = crate::reference::short(ask.id);
+    let head = format!("{}  {}", short.bold(), visible(ask.subject.tool()));
+    if ask.state == AskPhase::Open {
+        format!("{head}  {}", summary(ask, &short))
+    } else {
+        format!("{head}  {}", standing(ask, now))
+    }
+}
+
+/// What is asked, on one line; what is left out is counted.
+fn summary(ask: &AskView, short: &str) -> String {
+    cut(&ask.summary, SUMMARY_LIMIT, || {
+        format!("; `countersign show {short}`")
+    })
+}
+
+/// The beginning of `text`, to recognise it by; what is left out is counted.
+pub(crate) fn first_words(text: &str) -> String {
+    cut(text, GLANCE_LIMIT, String::new)
+}
+
+/// The first line of `text`, up to `limit` characters, and how much more there is.
+pub(crate) fn cut(text: &str, limit: usize, where_to_look: impl FnOnce() -> String) -> String {
+    let text = text.trim_end();
+    let first = text.lines().next().unwrap_or_default();
+    let shown: String = first.chars().take(limit).collect();
+    let left = text.chars().count() - shown.chars().count();
+    if left == 0 {
+        return visible(&shown).into_owned();
+    }
+    format!(
+        "{}… {left} more characters{}",
+        visible(&shown),
+        where_to_look()
+    )
+}
+
+/// Who asks.
+fn requester(ask: &AskView) -> String {
+    let name = visible(&ask.requester);
+    match ask.parent_session {
+        Some(_) => format!("{name} (sub-agent)"),
+        None => name.into_owned(),
+    }
+}
+
+/// How the ask stands, in a sentence.
+pub(crate) fn standing(ask: &AskView, now: Timestamp) -> String {
+    let mut sentence = match &ask.answer {
+        Some(answer) => said(answer, now),
+        None => String::new(),
+    };
+    let style = phase_style(ask.state);
+    let why = ask.why.as_deref().map(visible).unwrap_or_default();
+    let written = match ask.state {
+        AskPhase::Open => write!(sentence, "open for {}", spoken(now.since(ask.opened_at))),
+        AskPhase::Answered => write!(sentence, "; {}", "on its way to the agent".style(style)),
+        AskPhase::Delivered => {
+            let evidence = evidence(ask).map(|text| format!(" ({text})"));
+            let delivered = "delivered".style(style);
+            write!(sentence, "; {delivered}{}", evidence.unwrap_or_default())
+        }
+        AskPhase::Undeliverable => {
+            let undeliverable = "it never reached the agent".style(style);
+            write!(sentence, "; {undeliverable}: {why}")
+        }
+        AskPhase::Expired | AskPhase::Withdrawn => {
+            write!(sentence, "{}: {why}", ask.state.name().style(style))
+        }
+    };
+    written.expect("a String takes every write");
+    sentence
+}
+
+fn evidence(ask: &AskView) -> Option<String> {
+    let DeliveryState::Delivered { evidence, .. } = &ask.delivery.as_ref()?.state else {
+        return None;
+    };
+    Some(match evidence {
+        Evidence::Announced { event } => format!("the engine announced {}", visible(event)),
+        Evidence::ToolState { status } => format!("the tool was found {}", visible(status)),
+        Evidence::Reported { event } => format!("the plugin reported {}", visible(event)),
+    })
+}
+
+/// What an answer says, who gave it, where and when.
+pub(crate) fn said(answer: &Answer, now: Timestamp) -> String {
+    format!(
+        "{} by {} {}, {} ago",
+        choice(&answer.choice),
+        who(answer),
+        surface(answer.surface),
+        spoken(now.since(answer.at))
+    )
+}
+
+/// What somebody who came second is told.
+pub(crate) fn was_first(answer: &Answer, now: Timestamp) -> String {
+    format!(
+        "{} was first, {} ago {}: {}",
+        who(answer),
+        spoken(now.since(answer.at)),
+        surface(answer.surface),
+        choice(&answer.choice)
+    )
+}
+
+fn who(answer: &Answer) -> String {
+    let name = visible(&answer.by.name);
+    match answer.by.kind {
+        ActorKind::Person => name.into_owned(),
+        ActorKind::Rule => format!("the rule {name}"),
+        ActorKind::Agent => format!("the agent {name}"),
+        ActorKind::Bridge => format!("the bridge {name}"),
+    }
+}
+
+fn surface(surface: Surface) -> &'static str {
+    match surface {
+        Surface::Web => "in the browser",
+        Surface::Cli => "at the command line",
+        Surface::Api => "over the API",
+        Surface::Rule => "by itself",
+        Surface::Engine => "at the engine's own terminal",
+    }
+}
+
+fn choice(choice: &Choice) -> String {
+    match choice {
+        Choice::AllowOnce => "allowed once".to_owned(),
+        Choice::AllowAlways { scope, expires_at } => {
+            let reach = match scope {
+                Scope::Session => "for the session",
+                Scope::Workspace => "for the workspace",
+            };
+            match expires_at {
+                Some(end) => format!("allowed always {reach} until {end}"),
+                None => format!("allowed always {reach}"),
+            }
+        }
+        Choice::Deny { reason: None } => "denied".to_owned(),
+        Choice::Deny {
+            reason: Some(reason),
+        } => format!("denied (“{}”)", visible(reason)),
+        Choice::Choices { choices } => {
+            let parts: Vec<String> = choices
+                .iter()
+                .map(|chosen| visible(&chosen.join(", ")).into_owned())
+                .collect();
+            format!("answered with {}", parts.join("; "))
+        }
+    }
+}
+
+/// The colour of a state.
+fn phase_style(phase: AskPhase) -> Style {
+    match phase {
+        AskPhase::Open => Style::new().yellow(),
+        AskPhase::Answered => Style::new().cyan(),
+        AskPhase::Delivered => Style::new().green(),
+        AskPhase::Undeliverable => Style::new().red(),
+        AskPhase::Expired | AskPhase::Withdrawn => Style::new().dimmed(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+use super::*;
+use crate::fixtures::{NOW, answer_by_ada, ask, bash};
+use anstream::adapter::strip_str;
+use serde_json::json;
+
+fn plain(text: &str) -> String {
+    strip_str(text).to_string()
+}
+
+#[test]
+fn a_list_says_how_much_it_leaves_out_and_where_to_find_it() {
+    let long = bash(&"x".repeat(300), &json!({}));
+    let listed = plain(&table(&[long], NOW, usize::MAX));
+    assert!(
+        listed.ends_with("x… 60 more characters; `countersign show k3v9qa`"),
+        "{listed}"
+    );
+    let lines = bash("ls\nrm -rf ~", &json!({}));
+    let listed = plain(&table(&[lines], NOW, usize::MAX));
+    assert!(
+        listed.ends_with("ls… 9 more characters; `countersign show k3v9qa`"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn a_list_shows_what_is_asked_by_whom_and_for_how_long() {
+    assert_eq!(
+        plain(&table(&[bash("cargo test", &json!({}))], NOW, usize::MAX)),
+        "ID      AGE    STATE  TOOL  AGENT  WHAT\n\
+         k3v9qa  2 min  open   bash  build  cargo test"
+    );
+}
+
+#[test]
+fn escape_sequences_and_hidden_characters_of_an_agent_never_reach_the_terminal() {
+    let hostile = "echo \u{1b}[2K\u{1b}]0;title\u{7}\u{202e}ok\rfine";
+    let changes = json!({"requester": hostile, "directory": hostile});
+    let ask = bash(hostile, &changes);
+    for text in [
+        table(std::slice::from_ref(&ask), NOW, 80),
+        whole(&ask, NOW),
+        news(&ask, NOW),
+    ] {
+        // Colours are ours; the rest has to be free of them.
+        let text = plain(&text);
+        assert!(
+            !text.contains(['\u{1b}', '\u{7}', '\u{202e}', '\r']),
+            "{text:?}"
+        );
+        assert!(text.contains("⟨U+001B⟩[2K"), "{text}");
+        assert!(text.contains("⟨U+202E⟩"), "{text}");
+    }
+}
+
+#[test]
+fn the_whole_ask_has_every_line_of_the_command() {
+    let changes = json!({"siblings": ["ask_01jc0000000000000000k3v9qb"]});
+    assert_eq!(
+        plain(&whole(&bash("set -e\n\ncargo test", &changes), NOW)),
+        "ask_01jc0000000000000000k3v9qa  bash asked by build\n\
+         State      open for 2 min\n\
+         Asked      2027-01-15T08:00:00.000000Z (2 min ago)\n\
+         Directory  /srv/proj\n\
+         Session    session_01jc0000000000000000000001\n\
+         \n\
+         Command\n\
+         │ set -e\n\
+         │ \n\
+         │ cargo test\n\
+         \n\
+         Digest     abababababababababababababababababababababababababababababababab\n\
+         \n\
+         \x20 countersign allow k3v9qa\n\
+         \x20 countersign allow k3v9qa --always --scope workspace --expires 7d\n\
+         \x20 countersign deny k3v9qa --reason \"why, for the agent to read\"\n\
+         Denying it drops the session's other open asks too: k3v9qb"
+    );
+}
+
+#[test]
+fn a_diff_is_whole_and_coloured() {
+    let patch = format!(
+        "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n{}",
+        " same\n".repeat(500)
+    );
+    let subject = json!({
+        "kind": "permission",
+        "tool": "edit",
+        "targets": ["src/main.rs"],
+        "shown": [{"kind": "diff", "path": "src/main.rs", "patch": patch}],
+    });
+    let text = whole(&ask(&subject, "src/main.rs", &json!({})), NOW);
+    assert!(text.contains("\u{1b}[31m-old"), "{text}");
+    assert!(text.contains("\u{1b}[32m+new"), "{text}");
+    let text = plain(&text);
+    assert_eq!(text.matches("│  same").count(), 500);
+    assert!(
+        text.contains("Change of src/main.rs\n│ --- a\n│ +++ b\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("What an “always” would match\n│ src/main.rs"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_question_shows_its_parts_and_what_can_be_chosen() {
+    let subject = json!({"kind": "question", "questions": [
+        {"header": "Store", "question": "Which database?", "multiple": false, "options": [
+            {"label": "sqlite", "description": "one file"},
+            {"label": "postgres", "description": ""},
+        ]},
+        {"header": "Colours", "question": "Which colours?", "multiple": true, "options": []},
+    ]});
+    let text = plain(&whole(&ask(&subject, "Which database?", &json!({})), NOW));
+    assert!(
+        text.contains("1. Store\n│ Which database?\n│ • sqlite: one file\n│ • postgres\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("2. Colours (several may be chosen)\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("countersign answer k3v9qa CHOICE CHOICE\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn whoever_may_not_answer_is_told_which_grant_is_missing() {
+    let text = plain(&whole(&bash("ls", &json!({"may_answer": false})), NOW));
+    assert!(
+        text.ends_with("You may not answer it: that needs the grant `answer`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn how_an_ask_ended_is_said_in_a_sentence() {
+    let once = answer_by_ada(&json!({"answer": "allow_once"}));
+    let denied = answer_by_ada(&json!({"answer": "deny", "reason": "use\u{1b} the API"}));
+    for (changes, sentence) in [
+        (
+            json!({"state": "answered", "answer": once}),
+            "allowed once by ada in the browser, 1 min ago; on its way to the agent",
+        ),
+        (
+            json!({"state": "delivered", "answer": denied, "delivery": {
+                "state": "delivered", "attempts": 1, "at": "2027-01-15T08:01:01Z",
+                "evidence": {"kind": "announced", "event": "permission.replied"},
+            }}),
+            "denied (“use⟨U+001B⟩ the API”) by ada in the browser, 1 min ago; \
+             delivered (the engine announced permission.replied)",
+        ),
+        (
+            json!({"state": "undeliverable", "answer": once, "why": "the engine ended"}),
+            "allowed once by ada in the browser, 1 min ago; it never reached the agent: the engine ended",
+        ),
+        (
+            json!({"state": "withdrawn", "why": "the turn was cancelled"}),
+            "withdrawn: the turn was cancelled",
+        ),
+        (
+            json!({"state": "expired", "why": "nobody answered in time"}),
+            "expired: nobody answered in time",
+        ),
+    ] {
+        assert_eq!(plain(&standing(&bash("ls", &changes), NOW)), sentence);
+    }
+}

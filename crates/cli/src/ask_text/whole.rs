@@ -1,0 +1,205 @@
+//! One ask with everything that a person has to see before they answer. Nothing is left out.
+//!
+//! What the agent wrote stands behind a bar, so that it cannot pass for something that Countersign says.
+
+use countersign_api::AskView;
+use countersign_core::ask::{AskPhase, Question, Shown, Subject};
+use countersign_core::time::Timestamp;
+use countersign_core::visible::visible;
+use owo_colors::OwoColorize as _;
+
+use super::{requester, standing};
+use crate::duration::spoken;
+use crate::reference::{short, tails};
+
+/// The whole ask.
+pub(crate) fn whole(ask: &AskView, now: Timestamp) -> String {
+    let mut lines = Lines::default();
+    let by = format!(
+        "{} asked by {}",
+        visible(ask.subject.tool()),
+        requester(ask)
+    );
+    lines.push(format!("{}  {by}", ask.id.bold()));
+    lines.field("State", &standing(ask, now));
+    lines.field(
+        "Asked",
+        &format!(
+            "{} ({} ago)",
+            ask.opened_at,
+            spoken(now.since(ask.opened_at))
+        ),
+    );
+    if let Some(end) = ask.expires_at {
+        lines.field("Expires", &expiry(end, now));
+    }
+    lines.field("Directory", &visible(&ask.directory));
+    lines.field("Session", &ask.session.to_string());
+    if let Some(parent) = ask.parent_session {
+        lines.field("Started by", &format!("session {parent}"));
+    }
+    if let Some(previous) = ask.previous {
+        lines.field("Repeats", &format!("{previous}, whose engine died"));
+    }
+    match &ask.subject {
+        Subject::Permission { targets, shown, .. } => {
+            permission(&mut lines, targets, shown);
+        }
+        Subject::Question { questions } => {
+            for (index, part) in questions.iter().enumerate() {
+                question(&mut lines, index + 1, part);
+            }
+        }
+    }
+    lines.blank();
+    lines.field("Digest", &ask.digest.to_string());
+    if ask.state == AskPhase::Open {
+        lines.blank();
+        lines.push(how_to_answer(ask));
+    }
+    lines.0.join("\n")
+}
+
+fn expiry(end: Timestamp, now: Timestamp) -> String {
+    if end <= now {
+        format!("{end}")
+    } else {
+        format!("{end} (in {})", spoken(end.since(now)))
+    }
+}
+
+/// The commands that answer it, or why there is none.
+fn how_to_answer(ask: &AskView) -> String {
+    if !ask.may_answer {
+        return "You may not answer it: that needs the grant `answer`".to_owned();
+    }
+    let mut lines = Lines::default();
+    let id = short(ask.id);
+    match &ask.subject {
+        Subject::Permission { .. } => {
+            lines.push(format!("  countersign allow {id}"));
+            lines.push(format!(
+                "  countersign allow {id} --always --scope workspace --expires 7d"
+            ));
+        }
+        Subject::Question { questions } => {
+            let choices: Vec<_> = questions.iter().map(|_| "CHOICE").collect();
+            lines.push(format!("  countersign answer {id} {}", choices.join(" ")));
+        }
+    }
+    lines.push(format!(
+        "  countersign deny {id} --reason \"why, for the agent to read\""
+    ));
+    if !ask.siblings.is_empty() {
+        let siblings = tails(&ask.siblings).join(", ");
+        let warning = format!("Denying it drops the session's other open asks too: {siblings}");
+        lines.push(warning.yellow().to_string());
+    }
+    lines.0.join("\n")
+}
+
+fn permission(lines: &mut Lines, targets: &[String], shown: &[Shown]) {
+    for part in shown {
+        lines.blank();
+        match part {
+            Shown::Command { text } => {
+                lines.head("Command");
+                lines.quote(text);
+            }
+            Shown::Diff { path, patch } => {
+                lines.head(&format!("Change of {}", visible(path)));
+                lines.diff(patch);
+            }
+            Shown::Path {
+                path,
+                outside: true,
+            } => {
+                lines.head(&"Path outside the workspace".yellow().to_string());
+                lines.quote(path);
+            }
+            Shown::Path {
+                path,
+                outside: false,
+            } => {
+                lines.head("Path");
+                lines.quote(path);
+            }
+            Shown::Text { label, text } => {
+                lines.head(&visible(label));
+                lines.quote(text);
+            }
+        }
+    }
+    let said_already = matches!(
+        (targets, shown),
+        ([target], [Shown::Command { text: only } | Shown::Path { path: only, .. }]) if target == only
+    );
+    if !said_already && !targets.is_empty() {
+        lines.blank();
+        lines.head("What an “always” would match");
+        for target in targets {
+            lines.quote(target);
+        }
+    }
+}
+
+fn question(lines: &mut Lines, number: usize, part: &Question) {
+    lines.blank();
+    let several = if part.multiple {
+        " (several may be chosen)"
+    } else {
+        ""
+    };
+    lines.head(&format!("{number}. {}{several}", visible(&part.header)));
+    lines.quote(&part.question);
+    for option in &part.options {
+        let about = if option.description.is_empty() {
+            option.label.clone()
+        } else {
+            format!("{}: {}", option.label, option.description)
+        };
+        lines.quote(&format!("• {about}"));
+    }
+}
+
+/// Lines that grow into a page.
+#[derive(Default)]
+struct Lines(Vec<String>);
+
+impl Lines {
+    fn push(&mut self, line: String) {
+        self.0.push(line);
+    }
+
+    fn blank(&mut self) {
+        self.0.push(String::new());
+    }
+
+    fn field(&mut self, name: &str, value: &str) {
+        let name = format!("{name:<11}");
+        self.0.push(format!("{}{value}", name.dimmed()));
+    }
+
+    fn head(&mut self, text: &str) {
+        self.0.push(text.bold().to_string());
+    }
+
+    fn quote(&mut self, text: &str) {
+        for line in text.split('\n') {
+            self.0.push(format!("{} {}", "│".dimmed(), visible(line)));
+        }
+    }
+
+    fn diff(&mut self, patch: &str) {
+        for line in patch.trim_end_matches('\n').split('\n') {
+            let shown = visible(line);
+            let coloured = match line.as_bytes().first() {
+                Some(b'+') => shown.green().to_string(),
+                Some(b'-') => shown.red().to_string(),
+                Some(b'@') => shown.cyan().to_string(),
+                Some(_) | None => shown.into_owned(),
+            };
+            self.0.push(format!("{} {coloured}", "│".dimmed()));
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Talks to the server: over the Unix socket of this machine, or over HTTP with a token.
+//!
+//! A token is never taken from the command line, where every process could read it, and is never sent
+//! along a redirect. Every request has a deadline.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use countersign_api::ErrorBody;
+use countersign_core::time::Clock;
+use countersign_core::visible::visible;
+use reqwest::{Method, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::discovery::{ServerFile, Surroundings};
+use crate::exit::Failure;
+
+mod address;
+mod refusal;
+mod secret;
+
+use secret::Secret;
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+/// An event stream says something every 15 seconds; three times that without a byte is a dead line.
+const SILENCE_LIMIT: Duration = Duration::from_secs(45);
+
+/// How the server is reached, and in which form it is told; the same for every command.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ConnectionOptions {
+    /// Talk to the server at this address, with a token, and not to this machine's own
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "COUNTERSIGN_URL",
+        help_heading = "Connection and output"
+    )]
+    pub(crate) url: Option<String>,
+    /// Read the token from this file; the variable `COUNTERSIGN_TOKEN` does as well
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help_heading = "Connection and output"
+    )]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Print the API's JSON
+    #[arg(long, global = true, help_heading = "Connection and output")]
+    pub(crate) json: bool,
+}
+
+/// Where the server is.
+#[derive(Debug, Clone)]
+enum Place {
+    /// On this machine, through its socket.
+    Socket(ServerFile),
+    /// At an address, with or without a token.
+    Address,
+}
+
+/// A way to the server.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    http: reqwest::Client,
+    base: String,
+    token: Option<Secret>,
+    place: Place,
+    clock: Clock,
+    options: ConnectionOptions,
+    surroundings: Surroundings,
+}
+
+/// What the server sent: the value, and the very text it came in.
+#[derive(Debug)]
+pub(crate) struct Reply<T> {
+    /// What it means.
+    pub(crate) value: T,
+    /// What it says, byte for byte.
+    pub(crate) text: String,
+}
+
+impl Connection {
+    /// Finds the server; nothing is sent yet.
+    ///
+    /// A token decides who the caller is, so one that is given is used: without an address it goes to this
+    /// machine's server, never to the socket, where the caller would be the owner.
+    pub(crate) fn find(
+        options: &ConnectionOptions,
+        surroundings: &Surroundings,
+        clock: &Clock,
+    ) -> anyhow::Result<Self> {
+        let token = secret::find(options, surroundings)?;
+        let (place, base) = match (&options.url, &token) {
+            (Some(url), _) => (Place::Address, address::read(url)?),
+            (None, Some(_)) => (
+                Place::Address,
+                address::read(&find_server(surroundings)?.url)?,
+            ),
+            (None, None) => (
+                Place::Socket(find_server(surroundings)?),
+                "http://localhost".to_owned(),
+            ),
+        };
+        Ok(Self {
+            http: build_client(&place, &base)?,
+            base,
+            token,
+            place,
+            clock: clock.clone(),
+            options: options.clone(),
+            surroundings: surroundings.clone(),
+        })
+    }
+
+    /// Finds the server once more: another one may have taken the place of the one that was there.
+    pub(crate) fn find_again(&self) -> anyhow::Result<Self> {
+        Self::find(&self.options, &self.surroundings, &self.clock)
+    }
+
+    /// Whether the server is on this machine, so that its paths mean something here.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self.place, Place::Socket(_))
+    }
+
+    /// Whether a token would cross a network that others can read.
+    pub(crate) fn exposes_token(&self) -> bool {
+        self.token.is_some() && self.base.starts_with("http:") && !address::is_loopback(&self.base)
+    }
+
+    /// Reads what is at `path`.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Reply<T>> {
+        self.call(Method::GET, path, Sent::<()>::Nothing, REQUEST_LIMIT)
+            .await
+    }
+
+    /// Reads what is at `path`, where the server may take up to `wait` to answer.
+    pub(crate) async fn get_waiting<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        wait: Duration,
+    ) -> anyhow::Result<Reply<T>> {
+        self.call(Method::GET, path, Sent::<()>::Nothing, REQUEST_LIMIT + wait)
+            .await
+    }
+
+    /// Posts `body` to `path`.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<Reply<T>> {
+        self.call(Method::POST, path, Sent::Json(body), REQUEST_LIMIT)
+            .await
+    }
+
+    /// Posts nothing to `path`.
+    pub(crate) async fn post_nothing<T: DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> anyhow::Result<Reply<T>> {
+        self.call(Method::POST, path, Sent::<()>::Nothing, REQUEST_LIMIT)
+            .await
+    }
+
+    /// Deletes what is at `path`.
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
+        let request = self.request(Method::DELETE, path).timeout(REQUEST_LIMIT);
+        let response = request.send().await.map_err(|error| self.unsent(error))?;
+        self.accepted(response).await.map(drop)
+    }
+
+    /// Opens the event stream after `cursor`, or from now on.
+    pub(crate) async fn events(&self, cursor: Option<i64>) -> anyhow::Result<Response> {
+        let mut request = self
+            .request(Method::GET, "/api/v1/events")
+            .header("accept", "text/event-stream");
+        if let Some(cursor) = cursor {
+            request = request.header("last-event-id", cursor.to_string());
+        }
+        let response = request.send().await.map_err(|error| self.unsent(error))?;
+        self.accepted(response).await
+    }
+
+    async fn call<B: Serialize, T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        sent: Sent<'_, B>,
+        limit: Duration,
+    ) -> anyhow::Result<Reply<T>> {
+        let mut request = self.request(method, path).timeout(limit);
+        if let Sent::Json(body) = sent {
+            request = request.json(body);
+        }
+        let response = request.send().await.map_err(|error| self.unsent(error))?;
+        let text = self
+            .accepted(response)
+            .await?
+            .text()
+            .await
+            .map_err(|error| self.unsent(error))?;
+        let value = serde_json::from_str(&text)
+            .with_context(|| format!("the server's answer to `{path}` is not what was expected"))?;
+        Ok(Reply { value, text })
+    }
+
+    fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        match &self.token {
+            Some(token) => request.bearer_auth(&token.text),
+            None => request,
+        }
+    }
+
+    /// The response, if the server did what was asked; else what it said.
+    async fn accepted(&self, response: Response) -> anyhow::Result<Response> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let raw = response.text().await.map_err(|error| self.unsent(error))?;
+        Err(match serde_json::from_str::<ErrorBody>(&raw) {
+            Ok(body) => Failure::Refused {
+                sentence: refusal::sentence(&body, self.credentials(), self.clock.now()),
+                body: Box::new(body),
+                raw,
+            }
+            .into(),
+            Err(_) => unknown_answer(&self.base, status),
+        })
+    }
+
+    /// By what right this connection calls, for somebody who is told that it is not enough.
+    fn credentials(&self) -> refusal::Credentials<'_> {
+        match (&self.token, &self.place) {
+            (Some(token), _) => refusal::Credentials::Token { from: &token.from },
+            (None, Place::Socket(_)) => refusal::Credentials::Socket,
+            (None, Place::Address) => refusal::Credentials::Nothing,
+        }
+    }
+
+    /// Says why a request got no answer.
+    fn unsent(&self, error: reqwest::Error) -> anyhow::Error {
+        if error.is_connect() {
+            let sentence = match &self.place {
+                Place::Socket(server) if server.process_is_alive() => format!(
+                    "no server answers at {}, though process {} should",
+                    server.socket.display(),
+                    server.pid
+                ),
+                Place::Socket(server) => format!(
+                    "no server is running: the last one here, process {}, is gone",
+                    server.pid
+                ),
+                Place::Address => format!("no server answers at {}: {}", self.base, root(&error)),
+            };
+            return Failure::NoServer(sentence).into();
+        }
+        if error.is_timeout() {
+            return anyhow::anyhow!("the server did not answer in time; try again");
+        }
+        anyhow::Error::new(error.without_url()).context(
+            "the connection broke before the server's answer was there; what was asked for may have been done",
+        )
+    }
+}
+
+enum Sent<'a, B> {
+    Nothing,
+    Json(&'a B),
+}
+
+fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    visible(&cause.to_string()).into_owned()
+}
+
+fn unknown_answer(base: &str, status: StatusCode) -> anyhow::Error {
+    anyhow::anyhow!(
+        "{base} answered {status}, and not as Countersign does: is this the right address?"
+    )
+}
+
+fn find_server(surroundings: &Surroundings) -> anyhow::Result<ServerFile> {
+    let no_server = |sentence: String| anyhow::Error::new(Failure::NoServer(sentence));
+    let data = surroundings.data.as_deref().ok_or_else(|| {
+        no_server("no server is known: neither COUNTERSIGN_DATA nor HOME is set".to_owned())
+    })?;
+    let unreadable = || {
+        format!(
+            "failed to read {}",
+            data.join(crate::discovery::SERVER_FILE).display()
+        )
+    };
+    ServerFile::read(data)
+        .with_context(unreadable)?
+        .ok_or_else(|| no_server(format!("no server is running for {}", data.display())))
+}
+
+fn build_client(place: &Place, base: &str) -> anyhow::Result<reqwest::Client> {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Losing a race for it only means that somebody else has installed one.
+        drop(rustls::crypto::ring::default_provider().install_default());
+    }
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_LIMIT)
+        .read_timeout(SILENCE_LIMIT)
+        .redirect(reqwest::redirect::Policy::none());
+    if !base.starts_with("https:") {
+        // No certificate is going to be looked at, so the machine's store of them is not read.
+        builder = builder.tls_certs_only(std::iter::empty());
+    }
+    if address::is_loopback(base) {
+        builder = builder.no_proxy();
+    }
+    if let Place::Socket(server) = place {
+        builder = builder.unix_socket(server.socket.as_path());
+    }
+    builder.build().context("failed to set up the HTTP client")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Follows the server's events and comes back after every break, with nothing missed and nothing doubled.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use countersign_core::event::{Delta, Event};
+use futures_util::{Stream, StreamExt as _};
+use serde::Deserialize;
+use sse_stream::{Sse, SseByteStream};
+use tokio::time::Instant;
+
+use crate::connection::Connection;
+use crate::exit::Exit;
+
+const HELLO_LIMIT: Duration = Duration::from_secs(10);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// What is heard.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// Something happened, for the first time that it is told here; with its JSON.
+    Event(Event, String),
+    /// Words are being said; with their JSON.
+    Delta(Delta, String),
+    /// Some events are gone for good: whoever keeps a picture has to read everything again.
+    Reset,
+    /// The line is down; it is tried again until it holds.
+    Disconnected(String),
+    /// The line is up again, and what was missed follows.
+    Reconnected,
+}
+
+type Frames = Pin<Box<dyn Stream<Item = Result<Sse, sse_stream::Error>> + Send>>;
+
+/// A line to the event stream.
+///
+/// [`Follow::next`] is safe to cancel: the cursor moves only with what is returned.
+pub(crate) struct Follow {
+    connection: Connection,
+    frames: Option<Frames>,
+    cursor: i64,
+    pause: Duration,
+    retry_at: Instant,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    seq: i64,
+}
+
+impl Follow {
+    /// Connects and returns when the server has said hello: everything after that moment will be heard.
+    pub(crate) async fn begin(connection: &Connection) -> anyhow::Result<Self> {
+        let (frames, cursor) = open(connection, None).await?;
+        Ok(Self {
+            connection: connection.clone(),
+            frames: Some(frames),
+            cursor,
+            pause: FIRST_PAUSE,
+            retry_at: Instant::now(),
+        })
+    }
+
+    /// Returns what is heard next; fails only when trying again is in vain.
+    pub(crate) async fn next(&mut self) -> anyhow::Result<News> {
+        loop {
+            let Some(frames) = &mut self.frames else {
+                if self.reconnect().await? {
+                    return Ok(News::Reconnected);
+                }
+                continue;
+            };
+            match frames.next().await {
+                Some(Ok(frame)) => {
+                    if let Some(news) = self.read(&frame)? {
+                        return Ok(news);
+                    }
+                }
+                Some(Err(error)) => return Ok(self.disconnected(format!("{error}"))),
+                None => return Ok(self.disconnected("the server ended the stream".to_owned())),
+            }
+        }
+    }
+
+    fn disconnected(&mut self, why: String) -> News {
+        self.frames = None;
+        self.retry_at = Instant::now() + self.pause;
+        News::Disconnected(why)
+    }
+
+    /// Tries once to get the line up again, not before its time; tells whether it is up.
+    async fn reconnect(&mut self) -> anyhow::Result<bool> {
+        tokio::time::sleep_until(self.retry_at).await;
+        let opened = match self.connection.find_again() {
+            Ok(connection) => {
+                self.connection = connection;
+                open(&self.connection, Some(self.cursor)).await
+            }
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok((frames, _)) => {
+                self.frames = Some(frames);
+                self.pause = FIRST_PAUSE;
+                Ok(true)
+            }
+            Err(error) if Exit::of(&error) == Exit::NotAllowed => Err(error),
+            Err(_) => {
+                self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+                self.retry_at = Instant::now() + self.pause;
+                Ok(false)
+            }
+        }
+    }
+
+    fn read(&mut self, frame: &Sse) -> anyhow::Result<Option<News>> {
+        let Some(data) = &frame.data else {
+            return Ok(None);
+        };
+        match frame.event.as_deref() {
+            Some("hello") => Ok(None),
+            Some("reset") => {
+                self.cursor = head(data)?;
+                Ok(Some(News::Reset))
+            }
+            Some("delta") => Ok(serde_json::from_str(data)
+                .ok()
+                .map(|delta| News::Delta(delta, data.clone()))),
+            Some(_) | None => Ok(self.read_event(frame, data)),
+        }
+    }
+
+    fn read_event(&mut self, frame: &Sse, data: &str) -> Option<News> {
+        let seq = frame.id.as_deref()?.parse().ok()?;
+        if seq <= self.cursor {
+            return None;
+        }
+        self.cursor = seq;
+        // A newer server may tell of things that this program does not know: they are passed over.
+        let event = serde_json::from_str(data).ok()?;
+        Some(News::Event(event, data.to_owned()))
+    }
+}
+
+async fn open(connection: &Connection, cursor: Option<i64>) -> anyhow::Result<(Frames, i64)> {
+    let greeting = async {
+        let response = connection.events(cursor).await?;
+        let mut frames: Frames = Box::pin(SseByteStream::new(response.bytes_stream()));
+        loop {
+            let frame = frames
+                .next()
+                .await
+                .context("the server ended the event stream before it began")??;
+            if frame.event.as_deref() == Some("hello") {
+                let seq = head(frame.data.as_deref().unwrap_or_default())?;
+                return Ok((frames, seq));
+            }
+        }
+    };
+    tokio::time::timeout(HELLO_LIMIT, greeting)
+        .await
+        .context("the server opened no event stream in time")?
+}
+
+fn head(data: &str) -> anyhow::Result<i64> {
+    let head: Head =
+        serde_json::from_str(data).context("the event stream does not say where it stands")?;
+    Ok(head.seq)
+}

@@ -1,0 +1,185 @@
+//! `prompt`: gives an agent something to do, and stays with it until its turn ends.
+
+use std::io::{self, IsTerminal as _, Read as _};
+
+use anyhow::Context as _;
+use countersign_api::{
+    NewSession, PromptRequest, PromptTaken, SessionList, SessionView, WorkspaceList,
+};
+use countersign_core::id::{SessionId, TurnId, WorkspaceId};
+use countersign_core::visible::visible;
+use owo_colors::OwoColorize as _;
+
+use crate::Call;
+use crate::connection::{Connection, Reply};
+use crate::exit::{Exit, Failure};
+use crate::follow::Follow;
+use crate::reference::{self, short};
+
+mod dialogue;
+mod live;
+mod transcript;
+
+/// What to say, and to whom.
+#[derive(Debug, clap::Args)]
+pub struct Prompt {
+    /// The words; `-` or nothing reads them from standard input
+    #[arg(value_name = "TEXT")]
+    text: Vec<String>,
+    /// Say it in this session
+    #[arg(long, short, value_name = "ID", conflicts_with = "continue_newest")]
+    session: Option<String>,
+    /// Say it in the session that changed last
+    #[arg(long = "continue", short = 'c')]
+    continue_newest: bool,
+    /// Begin the session in this workspace: its id, name or path
+    #[arg(long, short, value_name = "WORKSPACE", conflicts_with = "session")]
+    workspace: Option<String>,
+    /// The model to use, as provider/model
+    #[arg(long, short, value_name = "MODEL", value_parser = parse_model)]
+    model: Option<String>,
+    /// The engine's agent to use
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Return as soon as the prompt is taken
+    #[arg(long, short)]
+    detach: bool,
+}
+
+fn parse_model(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((provider, model)) if !provider.is_empty() && !model.is_empty() => Ok(text.to_owned()),
+        Some(_) | None => Err("write the provider, `/`, and the model".to_owned()),
+    }
+}
+
+pub(crate) async fn run(call: &mut Call<'_>, arguments: Prompt) -> anyhow::Result<Exit> {
+    let text = words(&arguments.text)?;
+    let connection = call.connect()?;
+    let session = choose_session(call, &connection, &arguments).await?;
+    // What is said before the prompt is none of this turn's; what comes after it must not be missed.
+    let seen = live::last_item(&connection, session).await?;
+    let follow = if arguments.detach {
+        None
+    } else {
+        Some(Follow::begin(&connection).await?)
+    };
+    let request = PromptRequest {
+        text,
+        turn: Some(TurnId::generate(call.clock.now())),
+        model: arguments.model,
+        agent: arguments.agent,
+    };
+    let taken: Reply<PromptTaken> = connection
+        .post(&format!("/api/v1/sessions/{session}/prompt"), &request)
+        .await?;
+    match follow {
+        Some(follow) => live::watch(call, &connection, follow, &taken, seen).await,
+        None => detach(call, &taken),
+    }
+}
+
+fn detach(call: &mut Call<'_>, taken: &Reply<PromptTaken>) -> anyhow::Result<Exit> {
+    if call.json() {
+        call.output.json(&taken.text)?;
+        return Ok(Exit::Success);
+    }
+    let PromptTaken { turn, session } = &taken.value;
+    call.output.line(&format!("{session}  {turn}"))?;
+    call.output.note(&format!(
+        "The turn goes on. Its asks: countersign inbox --watch. More to say: countersign prompt --session {}",
+        short(session)
+    ))?;
+    Ok(Exit::Success)
+}
+
+/// The words of the prompt.
+fn words(text: &[String]) -> anyhow::Result<String> {
+    let stdin = io::stdin();
+    let words = match text {
+        [dash] if dash == "-" => read_all(stdin)?,
+        [] if !stdin.is_terminal() => read_all(stdin)?,
+        [] => {
+            return Err(Failure::Usage(
+                "there is nothing to say; write it behind the command, or into its standard input"
+                    .to_owned(),
+            )
+            .into());
+        }
+        words => words.join(" "),
+    };
+    if words.trim().is_empty() {
+        return Err(Failure::Usage("the prompt is empty".to_owned()).into());
+    }
+    Ok(words)
+}
+
+fn read_all(mut input: io::Stdin) -> anyhow::Result<String> {
+    let mut text = String::new();
+    input
+        .read_to_string(&mut text)
+        .context("failed to read the prompt from standard input")?;
+    Ok(text)
+}
+
+async fn choose_session(
+    call: &mut Call<'_>,
+    connection: &Connection,
+    arguments: &Prompt,
+) -> anyhow::Result<SessionId> {
+    if let Some(text) = &arguments.session {
+        return reference::session(connection, text).await;
+    }
+    let workspace = choose_workspace(call, connection, arguments.workspace.as_deref()).await?;
+    if arguments.continue_newest {
+        return newest(connection, workspace).await;
+    }
+    let new = NewSession {
+        workspace,
+        title: None,
+    };
+    let made: SessionView = connection.post("/api/v1/sessions", &new).await?.value;
+    if !call.json() && !arguments.detach {
+        let line = format!(
+            "Session {} in {}",
+            short(made.session.id),
+            visible(&made.session.directory)
+        );
+        call.output.note(&line.dimmed().to_string())?;
+    }
+    Ok(made.session.id)
+}
+
+/// The workspace that is named, else the one around the current directory, else the server's choice.
+async fn choose_workspace(
+    call: &Call<'_>,
+    connection: &Connection,
+    named: Option<&str>,
+) -> anyhow::Result<Option<WorkspaceId>> {
+    if let Some(text) = named {
+        return reference::workspace(connection, text).await.map(Some);
+    }
+    match &call.surroundings.directory {
+        Some(directory) if connection.is_local() => {
+            let list: WorkspaceList = connection.get("/api/v1/workspaces").await?.value;
+            Ok(reference::workspace_around(directory, &list.workspaces))
+        }
+        Some(_) | None => Ok(None),
+    }
+}
+
+async fn newest(
+    connection: &Connection,
+    workspace: Option<WorkspaceId>,
+) -> anyhow::Result<SessionId> {
+    let path = match workspace {
+        Some(id) => format!("/api/v1/sessions?workspace={id}"),
+        None => "/api/v1/sessions".to_owned(),
+    };
+    let list: SessionList = connection.get(&path).await?.value;
+    list.sessions
+        .iter()
+        .find(|view| view.may_prompt && view.session.parent.is_none())
+        .map(|view| view.session.id)
+        .ok_or_else(|| Failure::NotFound("there is no session to continue".to_owned()).into())
+}

@@ -1,0 +1,335 @@
+//! A turn as it goes on: words, tools and asks, until it ends.
+
+use std::collections::{HashMap, HashSet};
+
+use countersign_api::{AskList, AskView, ItemList, PromptTaken, SessionView};
+use countersign_core::ask::AskPhase;
+use countersign_core::event::EventBody;
+use countersign_core::id::{AskId, SessionId, TurnId};
+use countersign_core::session::TurnOutcome;
+use countersign_core::visible::visible;
+use owo_colors::OwoColorize as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::dialogue::Dialogue;
+use super::transcript::{Piece, Transcript};
+use crate::connection::{Connection, Reply};
+use crate::exit::Exit;
+use crate::follow::{Follow, News};
+use crate::keyboard::Keyboard;
+use crate::reference::short;
+use crate::{Call, ask_text};
+
+mod by_hand;
+
+/// How many generations of sub-agents are followed up to their first session.
+const GENERATIONS: usize = 8;
+
+/// The place of the last item that the session has.
+pub(super) async fn last_item(connection: &Connection, session: SessionId) -> anyhow::Result<i64> {
+    let items: ItemList = connection
+        .get(&format!("/api/v1/sessions/{session}/items"))
+        .await?
+        .value;
+    Ok(items.items.last().map_or(0, |item| item.seq))
+}
+
+/// Shows the turn until it ends; the items up to `seen` were there before.
+pub(super) async fn watch(
+    call: &mut Call<'_>,
+    connection: &Connection,
+    mut follow: Follow,
+    taken: &Reply<PromptTaken>,
+    seen: i64,
+) -> anyhow::Result<Exit> {
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let mut live = Live::new(call, connection, &taken.value, seen);
+    if live.call.json() {
+        live.call.output.json_line(&taken.text)?;
+    }
+    let mut cancelled = false;
+    loop {
+        let ended = tokio::select! {
+            news = follow.next() => live.hear(news?).await?,
+            typed = Live::typed(&mut live.keyboard), if live.dialogue.is_waiting() => {
+                live.type_in(&typed?).await?;
+                None
+            }
+            _ = interrupts.recv() => {
+                if cancelled {
+                    live.call.output.note("Left; the turn may still be ending")?;
+                    return Ok(Exit::Failed);
+                }
+                cancelled = true;
+                live.cancel().await?;
+                None
+            }
+        };
+        if let Some(exit) = ended {
+            return Ok(exit);
+        }
+        live.ask_next().await?;
+    }
+}
+
+/// A turn that is being watched.
+struct Live<'a, 'b> {
+    call: &'a mut Call<'b>,
+    connection: &'a Connection,
+    session: SessionId,
+    turn: TurnId,
+    seen: i64,
+    transcript: Transcript,
+    dialogue: Dialogue,
+    keyboard: Option<Keyboard>,
+    /// Whether a session is the watched one or was begun by it.
+    related: HashMap<SessionId, bool>,
+    answered_here: HashSet<AskId>,
+}
+
+impl<'a, 'b> Live<'a, 'b> {
+    fn new(
+        call: &'a mut Call<'b>,
+        connection: &'a Connection,
+        taken: &PromptTaken,
+        seen: i64,
+    ) -> Self {
+        let by_hand = call.output.is_read_by_a_person() && !call.json();
+        Self {
+            keyboard: by_hand.then(Keyboard::open).flatten(),
+            call,
+            connection,
+            session: taken.session,
+            turn: taken.turn,
+            seen,
+            transcript: Transcript::default(),
+            dialogue: Dialogue::default(),
+            related: HashMap::from([(taken.session, true)]),
+            answered_here: HashSet::new(),
+        }
+    }
+
+    async fn typed(keyboard: &mut Option<Keyboard>) -> std::io::Result<Vec<u8>> {
+        match keyboard {
+            Some(keyboard) => keyboard.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes what was heard; tells how the command ends when the turn is over.
+    async fn hear(&mut self, news: News) -> anyhow::Result<Option<Exit>> {
+        match news {
+            News::Delta(delta, raw) if delta.session == self.session => {
+                if self.call.json() {
+                    self.call.output.json_line(&raw)?;
+                } else {
+                    let pieces = self
+                        .transcript
+                        .live(&delta.item, &delta.text, delta.thought);
+                    self.show(pieces)?;
+                }
+            }
+            News::Delta(..) => {}
+            News::Event(event, raw) => return self.happened(event.body, &raw).await,
+            News::Disconnected(why) => {
+                let line = format!("{}: {why}; trying again", "Disconnected".yellow());
+                self.call.output.note(&line)?;
+            }
+            News::Reconnected => self.call.output.note("Connected again")?,
+            News::Reset => {
+                self.read_items(self.seen).await?;
+                let path = format!("/api/v1/asks?state=open&session={}", self.session);
+                let open: AskList = self.connection.get(&path).await?.value;
+                for ask in open.asks {
+                    self.opened(ask)?;
+                }
+                return self.end_if_over().await;
+            }
+        }
+        Ok(None)
+    }
+
+    async fn happened(&mut self, body: EventBody, raw: &str) -> anyhow::Result<Option<Exit>> {
+        let session = match &body {
+            EventBody::AskOpened { session, .. }
+            | EventBody::AskChanged { session, .. }
+            | EventBody::SessionChanged { session, .. }
+            | EventBody::TurnChanged { session, .. }
+            | EventBody::ItemChanged { session, .. } => *session,
+            EventBody::AlarmRaised { message, .. } => {
+                let line = format!("{}: {}", "alarm".red().bold(), visible(message));
+                self.call.output.note(&line)?;
+                return Ok(None);
+            }
+            EventBody::EngineChanged { .. } | EventBody::RuleChanged { .. } => return Ok(None),
+        };
+        if !self.is_related(session).await? {
+            return Ok(None);
+        }
+        if self.call.json() {
+            self.call.output.json_line(raw)?;
+        }
+        match body {
+            EventBody::AskOpened { ask, .. } => {
+                let ask: AskView = self.read_ask(ask).await?;
+                self.opened(ask)?;
+            }
+            EventBody::AskChanged { ask, state, .. } => self.ask_changed(ask, state).await?,
+            EventBody::ItemChanged { item, .. } if session == self.session && item > self.seen => {
+                self.read_items(item - 1).await?;
+            }
+            EventBody::TurnChanged {
+                turn, ended: true, ..
+            } if turn == self.turn => {
+                self.read_items(self.seen).await?;
+                return self.end_if_over().await;
+            }
+            EventBody::ItemChanged { .. }
+            | EventBody::TurnChanged { .. }
+            | EventBody::SessionChanged { .. }
+            | EventBody::EngineChanged { .. }
+            | EventBody::RuleChanged { .. }
+            | EventBody::AlarmRaised { .. } => {}
+        }
+        Ok(None)
+    }
+
+    async fn is_related(&mut self, session: SessionId) -> anyhow::Result<bool> {
+        let mut chain = Vec::new();
+        let mut current = session;
+        let related = loop {
+            if let Some(known) = self.related.get(&current) {
+                break *known;
+            }
+            chain.push(current);
+            let view: SessionView = self
+                .connection
+                .get(&format!("/api/v1/sessions/{current}"))
+                .await?
+                .value;
+            match view.session.parent {
+                Some(parent) if chain.len() < GENERATIONS => current = parent,
+                Some(_) | None => break false,
+            }
+        };
+        self.related
+            .extend(chain.into_iter().map(|id| (id, related)));
+        Ok(related)
+    }
+
+    async fn read_ask(&self, id: AskId) -> anyhow::Result<AskView> {
+        let reply = self.connection.get(&format!("/api/v1/asks/{id}")).await?;
+        Ok(reply.value)
+    }
+
+    fn opened(&mut self, ask: AskView) -> anyhow::Result<()> {
+        if self.call.json() || ask.state != AskPhase::Open {
+            return Ok(());
+        }
+        if self.keyboard.is_some() && ask.may_answer {
+            self.dialogue.add(ask);
+            return Ok(());
+        }
+        let text = ask_text::whole(&ask, self.call.clock.now());
+        self.call.output.note(&format!("\n{text}\n"))?;
+        Ok(())
+    }
+
+    async fn ask_changed(&mut self, id: AskId, state: AskPhase) -> anyhow::Result<()> {
+        if state != AskPhase::Open && self.dialogue.remove(id) {
+            self.call.output.note("")?;
+        }
+        let told_already = state == AskPhase::Answered && self.answered_here.contains(&id);
+        if self.call.json() || told_already {
+            return Ok(());
+        }
+        let ask = self.read_ask(id).await?;
+        let line = format!(
+            "{}  {}",
+            short(id).bold(),
+            ask_text::standing(&ask, self.call.clock.now())
+        );
+        self.call.output.note(&line)?;
+        Ok(())
+    }
+
+    async fn read_items(&mut self, after: i64) -> anyhow::Result<()> {
+        if self.call.json() {
+            return Ok(());
+        }
+        let path = format!("/api/v1/sessions/{}/items?after={after}", self.session);
+        let items: ItemList = self.connection.get(&path).await?.value;
+        for item in &items.items {
+            let pieces = self.transcript.item(item);
+            self.show(pieces)?;
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, pieces: Vec<Piece>) -> anyhow::Result<()> {
+        for piece in pieces {
+            match piece {
+                Piece::Words(words) => self.call.output.say(&visible(&words))?,
+                Piece::Thought(words) => {
+                    self.call
+                        .output
+                        .ask(&visible(&words).dimmed().to_string())?;
+                }
+                Piece::Line(line) => self.call.output.note(&line)?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn end_if_over(&mut self) -> anyhow::Result<Option<Exit>> {
+        let path = format!("/api/v1/sessions/{}", self.session);
+        let reply: Reply<SessionView> = self.connection.get(&path).await?;
+        let outcome = match reply.value.turn {
+            Some(turn) if turn.id == self.turn => match turn.outcome {
+                Some(outcome) => outcome,
+                None => return Ok(None),
+            },
+            // A newer turn can only have begun when this one was over.
+            Some(_) => TurnOutcome::Completed,
+            None => return Ok(None),
+        };
+        self.call.output.end_line()?;
+        if self.call.json() {
+            self.call.output.json_line(&reply.text)?;
+        }
+        let (exit, sentence) = match &outcome {
+            TurnOutcome::Completed => (Exit::Success, None),
+            TurnOutcome::Denied => (
+                Exit::Failed,
+                Some("the turn ended with a denial".to_owned()),
+            ),
+            TurnOutcome::Cancelled => (Exit::Failed, Some("the turn was cancelled".to_owned())),
+            TurnOutcome::Failed { reason } => (
+                Exit::Failed,
+                Some(format!("the turn failed: {}", visible(reason))),
+            ),
+        };
+        if let Some(sentence) = sentence {
+            let line = format!("{}: {sentence}", "error".red());
+            self.call.output.note(&line)?;
+        } else if !self.call.json() {
+            let line = format!(
+                "Go on with: countersign prompt --session {} …",
+                short(self.session)
+            );
+            self.call.output.note(&line.dimmed().to_string())?;
+        }
+        Ok(Some(exit))
+    }
+
+    async fn cancel(&mut self) -> anyhow::Result<()> {
+        self.call
+            .output
+            .note("\nCancelling the turn; Ctrl-C again leaves at once")?;
+        let path = format!("/api/v1/sessions/{}/cancel", self.session);
+        if let Err(error) = self.connection.post_nothing::<SessionView>(&path).await {
+            self.call.warn(&format!("the turn goes on: {error:#}"))?;
+        }
+        Ok(())
+    }
+}
