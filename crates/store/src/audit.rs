@@ -76,18 +76,33 @@ impl Store {
 
     /// Follows every chain from its first entry to its head.
     pub async fn verify_audit(&self) -> Result<Vec<ChainVerdict>, StoreError> {
-        const HEADS: &str = "SELECT workspace, seq, hash FROM audit_heads ORDER BY workspace";
-        let heads: Vec<(String, i64, String)> = on_db!(&self.db, |pool| sqlx::query_as(HEADS)
-            .fetch_all(pool)
-            .await?);
+        // Heads and ends are read at one moment: writers go on meanwhile.
+        const HEADS: &str = "SELECT COALESCE(heads.workspace, ends.workspace), \
+             COALESCE(heads.seq, 0), COALESCE(heads.hash, $1), COALESCE(ends.seq, 0) \
+             FROM audit_heads AS heads FULL JOIN \
+             (SELECT workspace, MAX(seq) AS seq FROM audit GROUP BY workspace) AS ends \
+             ON ends.workspace = heads.workspace ORDER BY 1";
+        let heads: Vec<(String, i64, String, i64)> = on_db!(&self.db, |pool| {
+            sqlx::query_as(HEADS)
+                .bind(Digest::ZERO.to_string())
+                .fetch_all(pool)
+                .await?
+        });
         let mut verdicts = Vec::with_capacity(heads.len());
-        for (workspace, seq, hash) in heads {
+        for (workspace, seq, hash, end) in heads {
             let corrupt = |column| StoreError::corrupt("audit_heads", &workspace, column);
             let id = workspace.parse().map_err(|_| corrupt("workspace"))?;
             let hash = hash.parse().map_err(|_| corrupt("hash"))?;
             verdicts.push(ChainVerdict {
                 workspace: id,
-                outcome: self.verify_chain(id, seq, hash).await?,
+                outcome: if end == seq {
+                    self.verify_chain(id, seq, hash).await?
+                } else {
+                    Err(BrokenChain::Truncated {
+                        expected: seq,
+                        found: end,
+                    })
+                },
             });
         }
         Ok(verdicts)

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::Store;
 use crate::asks::end_asks_of_run;
-use crate::database::{on_db, on_tx};
+use crate::database::{Tx, on_db, on_tx};
 use crate::error::StoreError;
 use crate::write::COUNTERSIGN;
 
@@ -31,6 +31,27 @@ pub struct Run {
     pub engine: EngineId,
     /// When it began.
     pub started_at: Timestamp,
+}
+
+/// Holds a life until the transaction ends, and tells whether it still goes on.
+///
+/// Whoever opens asks of a life, answers them or lets them expire holds it first: so a life ends with every
+/// ask of it, and two denials never wait for each other's siblings.
+pub(crate) async fn hold_run(tx: &mut Tx, run: RunId) -> Result<bool, StoreError> {
+    // A writer on SQLite holds the whole file anyway.
+    const LOOK: &str = "SELECT ended_at FROM runs WHERE id = $1";
+    const HOLD: &str = "SELECT ended_at FROM runs WHERE id = $1 FOR NO KEY UPDATE";
+    let statement = match tx {
+        Tx::Sqlite(_) => LOOK,
+        Tx::Postgres(_) => HOLD,
+    };
+    let (ended_at,): (Option<i64>,) = on_tx!(tx, |connection| {
+        sqlx::query_as(statement)
+            .bind(run.to_string())
+            .fetch_one(connection)
+            .await?
+    });
+    Ok(ended_at.is_none())
 }
 
 impl Store {

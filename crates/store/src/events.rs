@@ -70,9 +70,12 @@ impl Store {
         Ok(seq)
     }
 
-    /// Forgets events from before `time`, and returns how many.
+    /// Forgets events from before `time`, and returns how many. What is kept has no gap: clocks differ, and
+    /// an event may be older than the one before it.
     pub async fn forget_events(&self, time: Timestamp) -> Result<u64, StoreError> {
-        const FORGET: &str = "DELETE FROM events WHERE at < $1";
+        const FORGET: &str = "DELETE FROM events WHERE at < $1 AND seq < \
+             (SELECT COALESCE(MIN(kept.seq), 9223372036854775807) FROM events AS kept \
+             WHERE kept.at >= $1)";
         Ok(on_db!(&self.db, |pool| {
             sqlx::query(FORGET)
                 .bind(time.as_micros())

@@ -6,7 +6,7 @@ use countersign_core::session::{Item, TranscriptItem};
 use countersign_core::time::Timestamp;
 
 use crate::Store;
-use crate::database::{on_db, on_tx};
+use crate::database::{Tx, on_db, on_tx};
 use crate::error::StoreError;
 use crate::write::to_json;
 
@@ -32,6 +32,19 @@ impl TryFrom<ItemRow> for TranscriptItem {
     }
 }
 
+/// Holds a session's transcript until the transaction ends: each item has a place of its own.
+async fn hold_session(tx: &mut Tx, session: &str) -> Result<(), StoreError> {
+    const HOLD: &str = "SELECT 1 FROM sessions WHERE id = $1 FOR NO KEY UPDATE";
+    // A writer on SQLite holds the whole file anyway.
+    if let Tx::Postgres(transaction) = tx {
+        sqlx::query(HOLD)
+            .bind(session)
+            .execute(&mut **transaction)
+            .await?;
+    }
+    Ok(())
+}
+
 impl Store {
     /// Writes an item down, or rewrites it in its place; returns the place, or nothing if all was known.
     pub async fn put_item(
@@ -51,6 +64,7 @@ impl Store {
         let id = session.to_string();
         let body = to_json(item);
         let mut write = self.write(now).await?;
+        hold_session(&mut write.tx, &id).await?;
         let known: Option<(i64, String)> = on_tx!(&mut write.tx, |connection| {
             sqlx::query_as(KNOWN)
                 .bind(&id)

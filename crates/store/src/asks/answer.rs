@@ -12,6 +12,7 @@ use crate::Store;
 use crate::asks::end::{expire_in, withdraw_in};
 use crate::asks::{ask_in, open_siblings_in};
 use crate::database::on_tx;
+use crate::engines::hold_run;
 use crate::error::StoreError;
 use crate::rules::insert_rule;
 use crate::write::{Write, name_in_audit, to_json};
@@ -60,20 +61,21 @@ impl Store {
                 return Ok(Answered::Over(ask));
             }
         }
+        hold_run(&mut write.tx, ask.run).await?;
         if ask.expires_at.is_some_and(|end| end <= now) {
-            ask.state = expire_in(&mut write, &ask, now).await?;
+            if expire_in(&mut write, &ask, now).await? {
+                ask.state = AskState::Expired { at: now };
+                self.commit(write).await?;
+                return Ok(Answered::Over(ask));
+            }
+        } else if claim(&mut write, id).await? {
+            ask.state = record_answer(&mut write, &ask, answer, now).await?;
             self.commit(write).await?;
-            return Ok(Answered::Over(ask));
+            return Ok(Answered::Won(ask));
         }
-        let was_open = claim(&mut write, id).await?;
-        if !was_open {
-            // Another replica won between our look and our claim; its transaction is committed.
-            drop(write);
-            return Box::pin(self.answer(id, answer, now)).await;
-        }
-        ask.state = record_answer(&mut write, &ask, answer, now).await?;
-        self.commit(write).await?;
-        Ok(Answered::Won(ask))
+        // Another replica came between our look and our claim; its transaction is committed.
+        drop(write);
+        Box::pin(self.answer(id, answer, now)).await
     }
 }
 
@@ -103,7 +105,10 @@ pub(super) async fn record_answer(
     const ADD_DELIVERY: &str = "INSERT INTO deliveries (ask, state, attempts, due_at) \
          VALUES ($1, 'pending', 0, $2)";
 
-    if let Some(rule) = rule_of_always(ask, &answer, now) {
+    // An answer that is carried over from a dead engine's ask has made its rule already.
+    if answer.rule.is_none()
+        && let Some(rule) = rule_of_always(ask, &answer, now)
+    {
         insert_rule(write, &rule).await?;
         answer.rule = Some(rule.id);
     }

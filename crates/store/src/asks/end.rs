@@ -1,5 +1,7 @@
 //! Ends asks without an answer: expired, or withdrawn.
 
+use std::collections::BTreeSet;
+
 use countersign_core::ask::{Ask, AskPhase, AskState, Withdrawal};
 use countersign_core::delivery::Undeliverable;
 use countersign_core::event::EventBody;
@@ -12,6 +14,7 @@ use crate::asks::ask_in;
 use crate::asks::row::{AskRow, select_asks};
 use crate::database::{on_db, on_tx};
 use crate::deliveries::give_up_in;
+use crate::engines::hold_run;
 use crate::error::StoreError;
 use crate::write::{COUNTERSIGN, Write, to_json};
 
@@ -50,13 +53,20 @@ impl Store {
             .into_iter()
             .map(Ask::try_from)
             .collect::<Result<_, _>>()?;
-        for ask in &due {
-            expire_in(&mut write, ask, now).await?;
+        let runs: BTreeSet<RunId> = due.iter().map(|ask| ask.run).collect();
+        for run in runs {
+            hold_run(&mut write.tx, run).await?;
         }
-        if !due.is_empty() {
+        let mut expired = 0;
+        for ask in &due {
+            if expire_in(&mut write, ask, now).await? {
+                expired += 1;
+            }
+        }
+        if expired > 0 {
             self.commit(write).await?;
         }
-        Ok(due.len())
+        Ok(expired)
     }
 
     /// When the next ask runs out, if one does.
@@ -70,15 +80,16 @@ impl Store {
     }
 }
 
-/// Expires an open ask.
+/// Expires an ask if it is open.
 pub(super) async fn expire_in(
     write: &mut Write,
     ask: &Ask,
     now: Timestamp,
-) -> Result<AskState, StoreError> {
+) -> Result<bool, StoreError> {
     const ADD_DELIVERY: &str = "INSERT INTO deliveries (ask, state, attempts, due_at) \
-         VALUES ($1, 'pending', 0, $2) ON CONFLICT (ask) DO NOTHING";
-    if end_in(write, ask, AskPhase::Expired, None, now).await? {
+         VALUES ($1, 'pending', 0, $2)";
+    let ended = end_in(write, ask, AskPhase::Expired, None, now).await?;
+    if ended {
         on_tx!(&mut write.tx, |connection| {
             sqlx::query(ADD_DELIVERY)
                 .bind(ask.id.to_string())
@@ -88,7 +99,7 @@ pub(super) async fn expire_in(
         });
         write.deed(ask.workspace, COUNTERSIGN, "ask.expire", ask.id, json!({}));
     }
-    Ok(AskState::Expired { at: now })
+    Ok(ended)
 }
 
 /// Withdraws an ask if it is open.

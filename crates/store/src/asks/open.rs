@@ -14,8 +14,10 @@ use serde_json::{Value, json};
 use crate::Store;
 use crate::asks::answer::record_answer;
 use crate::asks::ask_in;
+use crate::asks::end::withdraw_in;
 use crate::asks::row::{AskRow, select_asks};
 use crate::database::{Tx, on_tx};
+use crate::engines::hold_run;
 use crate::error::StoreError;
 use crate::rules::rules_for;
 use crate::tokens::ensure_actor;
@@ -105,21 +107,14 @@ impl Store {
     /// Opens an ask. Within one life of an engine its own request id is the ask's identity.
     pub async fn open_ask(&self, new: NewAsk, now: Timestamp) -> Result<Opened, StoreError> {
         let mut write = self.write(now).await?;
+        let goes_on = hold_run(&mut write.tx, new.run).await?;
         if let Some(known) = known_ask(&mut write.tx, new.run, &new.native_id).await? {
             return Ok(Opened::Known(known));
         }
         let mut ask = new.into_ask(now);
         let previous = previous_ask(&mut write.tx, &ask).await?;
         ask.previous = previous.as_ref().map(|previous| previous.id);
-        if insert_ask(&mut write.tx, &ask).await? == 0 {
-            // Another replica handed it in between our look and our insert.
-            drop(write);
-            let mut write = self.write(now).await?;
-            return known_ask(&mut write.tx, ask.run, &ask.native_id)
-                .await?
-                .map(Opened::Known)
-                .ok_or_else(|| StoreError::corrupt("asks", &ask.native_id, "run"));
-        }
+        insert_ask(&mut write.tx, &ask).await?;
         write.event(
             ask.workspace,
             EventBody::AskOpened {
@@ -135,14 +130,10 @@ impl Store {
             ask.id,
             json!({ "tool": ask.subject.tool(), "digest": ask.digest, "previous": ask.previous }),
         );
-        let rules = rules_for(&mut write.tx, ask.workspace, ask.subject.tool()).await?;
-        let decided = rule::decide(&rules, ask.workspace, ask.session, &ask.subject, now);
-        let answer = match (decided, previous) {
-            (Some(rule), _) => Some(answer_of_rule(&mut write, rule, now).await?),
-            (None, Some(previous)) => unsent_answer(&mut write.tx, &previous, ask.id).await?,
-            (None, None) => None,
-        };
-        if let Some(answer) = answer {
+        if !goes_on {
+            // Its engine died while it was handed in.
+            withdraw_in(&mut write, &ask, &Withdrawal::EngineGone, now).await?;
+        } else if let Some(answer) = standing_answer(&mut write, &ask, previous, now).await? {
             record_answer(&mut write, &ask, answer, now).await?;
         }
         let opened = ask_in(&mut write.tx, ask.id)
@@ -150,6 +141,22 @@ impl Store {
             .ok_or_else(|| StoreError::corrupt("asks", ask.id, "session"))?;
         self.commit(write).await?;
         Ok(Opened::Fresh(opened))
+    }
+}
+
+/// The answer that is there before anybody is asked: a rule's, or one that never reached a dead engine.
+async fn standing_answer(
+    write: &mut Write,
+    ask: &Ask,
+    previous: Option<Ask>,
+    now: Timestamp,
+) -> Result<Option<Answer>, StoreError> {
+    let rules = rules_for(&mut write.tx, ask.workspace, ask.subject.tool()).await?;
+    let decided = rule::decide(&rules, ask.workspace, ask.session, &ask.subject, now);
+    match (decided, previous) {
+        (Some(rule), _) => answer_of_rule(write, rule, now).await.map(Some),
+        (None, Some(previous)) => unsent_answer(&mut write.tx, &previous, ask.id).await,
+        (None, None) => Ok(None),
     }
 }
 
@@ -165,12 +172,11 @@ async fn known_ask(tx: &mut Tx, run: RunId, native_id: &str) -> Result<Option<As
     row.map(Ask::try_from).transpose()
 }
 
-async fn insert_ask(tx: &mut Tx, ask: &Ask) -> Result<u64, StoreError> {
+async fn insert_ask(tx: &mut Tx, ask: &Ask) -> Result<(), StoreError> {
     const ADD: &str = "INSERT INTO asks (id, workspace, door, run, session, native_id, directory, \
          subject, raw, options, opened_at, expires_at, digest, fingerprint, likeness, previous, state) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'open') \
-         ON CONFLICT (run, native_id) DO NOTHING";
-    Ok(on_tx!(tx, |connection| {
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'open')";
+    on_tx!(tx, |connection| {
         sqlx::query(ADD)
             .bind(ask.id.to_string())
             .bind(ask.workspace.to_string())
@@ -189,9 +195,9 @@ async fn insert_ask(tx: &mut Tx, ask: &Ask) -> Result<u64, StoreError> {
             .bind(ask.likeness.to_string())
             .bind(ask.previous.map(|id| id.to_string()))
             .execute(connection)
-            .await?
-            .rows_affected()
-    }))
+            .await?;
+    });
+    Ok(())
 }
 
 /// The newest ask that this one repeats: the same in everything, and ended by the death of its engine.
@@ -242,6 +248,8 @@ async fn unsent_answer(
     if delivery.attempts > 0 {
         return Ok(None);
     }
+    // Two lives may ask again at the same moment; only the first of them sees no taker.
+    hold_run(tx, previous.run).await?;
     let (takers,): (i64,) = on_tx!(tx, |connection| {
         sqlx::query_as(TAKERS)
             .bind(previous.id.to_string())

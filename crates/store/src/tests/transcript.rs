@@ -1,0 +1,168 @@
+//! Transcripts, turns and sessions: written once, rewritten in their place.
+
+use countersign_core::event::EventBody;
+use countersign_core::id::{SessionId, TurnId};
+use countersign_core::session::{Activity, Item, Session, ToolStatus, TurnOutcome};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::backend::each_backend;
+use super::scene::{Scene, at};
+use crate::NewTurn;
+
+fn text(words: &str) -> Item {
+    Item::Text {
+        text: words.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn an_item_is_rewritten_in_its_place() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let put = async |native_id: &str, item: &Item| {
+            let put = store.put_item(scene.workspace, scene.session, native_id, item, at(1));
+            put.await.unwrap()
+        };
+        let before = store.refresh_head().await.unwrap();
+        assert_eq!(put("prt_1", &text("Let me")).await, Some(1));
+        let tool = Item::Tool {
+            tool: "bash".to_owned(),
+            status: ToolStatus::Running,
+            input: json!({ "command": "ls" }),
+            output: "a\0b".to_owned(),
+            child: None,
+        };
+        assert_eq!(put("prt_2", &tool).await, Some(2));
+        assert_eq!(put("prt_1", &text("Let me look.")).await, Some(1));
+        assert_eq!(put("prt_1", &text("Let me look.")).await, None);
+
+        let items = store.items(scene.session, 0, 10).await.unwrap();
+        let found: Vec<_> = items.iter().map(|it| (it.seq, it.item.clone())).collect();
+        assert_eq!(found, [(1, text("Let me look.")), (2, tool)]);
+        assert_eq!(store.items(scene.session, 1, 10).await.unwrap().len(), 1);
+        assert_eq!(store.items(scene.session, 0, 1).await.unwrap().len(), 1);
+        let events = store.events_after(before, 10).await.unwrap();
+        let bodies: Vec<_> = events.into_iter().map(|event| event.body).collect();
+        let session = scene.session;
+        let changed = [1, 2, 1].map(|item| EventBody::ItemChanged { session, item });
+        assert_eq!(bodies, changed);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn items_that_are_written_at_the_same_moment_each_have_their_place() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let (workspace, session) = (scene.workspace, scene.session);
+        let mut writers = JoinSet::new();
+        for number in 0..40 {
+            let store = store.clone();
+            writers.spawn(async move {
+                let native_id = format!("prt_{}", number % 20);
+                let item = text("Let me look.");
+                let put = store.put_item(workspace, session, &native_id, &item, at(1));
+                put.await.unwrap()
+            });
+        }
+        let mut places: Vec<i64> = writers.join_all().await.into_iter().flatten().collect();
+        places.sort_unstable();
+        assert_eq!(places, (1..=20).collect::<Vec<_>>());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_turn_begins_once_and_ends_once() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let id = TurnId::generate(at(1));
+        let begin = async |prompt: &str| {
+            let turn = NewTurn {
+                id,
+                session: scene.session,
+                native_id: "msg_1".to_owned(),
+                prompt: prompt.to_owned(),
+            };
+            let begun = store.begin_turn(scene.workspace, turn, &scene.ada, at(1));
+            begun.await.unwrap()
+        };
+        let (turn, is_new) = begin("fix it").await;
+        assert!(is_new);
+        assert_eq!(begin("fix something else").await, (turn.clone(), false));
+        let open = store.open_turns(scene.session).await.unwrap();
+        assert_eq!(open, std::slice::from_ref(&turn));
+        assert_eq!(
+            store.newest_turn(scene.session).await.unwrap(),
+            Some(turn.clone())
+        );
+
+        assert_eq!(store.unsent_turns(scene.workspace).await.unwrap(), [turn]);
+        store.mark_turn_sent(id, at(2)).await.unwrap();
+        assert_eq!(store.unsent_turns(scene.workspace).await.unwrap(), []);
+
+        let end = async |outcome| store.end_turn(scene.workspace, id, outcome, at(3)).await;
+        assert!(end(&TurnOutcome::Denied).await.unwrap());
+        assert!(!end(&TurnOutcome::Completed).await.unwrap());
+        let ended = store.newest_turn(scene.session).await.unwrap().unwrap();
+        assert_eq!(ended.outcome, Some(TurnOutcome::Denied));
+        assert_eq!(store.open_turns(scene.session).await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_session_is_known_by_what_its_engine_calls_it() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let known = store.session(scene.session).await.unwrap().unwrap();
+        let parent = scene.another_session().await;
+        let news = Session {
+            id: SessionId::generate(at(5)),
+            title: "Fix the tests".to_owned(),
+            parent: Some(parent),
+            activity: Activity::Idle,
+            changed_at: at(5),
+            ..known.clone()
+        };
+        let put = store.put_session(&news).await.unwrap();
+        assert_eq!(
+            put,
+            Session {
+                id: known.id,
+                activity: Activity::Busy,
+                ..news
+            }
+        );
+        let found = store.session_by_native_id(scene.workspace, "ses_1").await;
+        assert_eq!(found.unwrap(), Some(put.clone()));
+        assert_eq!(
+            store.sessions(Some(scene.workspace), 1).await.unwrap(),
+            [put]
+        );
+
+        assert!(
+            store
+                .set_activity(known.id, Activity::Idle, at(6))
+                .await
+                .unwrap()
+        );
+        let busy = store.busy_sessions(scene.workspace).await.unwrap();
+        assert_eq!(busy.iter().map(|it| it.id).collect::<Vec<_>>(), [parent]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_workspace_is_known_by_its_path() {
+    each_backend(async |store| {
+        let first = store.ensure_workspace("/a", "one", at(1)).await.unwrap();
+        let again = store.ensure_workspace("/a", "two", at(2)).await.unwrap();
+        assert_eq!(first, again);
+        let other = store.ensure_workspace("/A", "three", at(2)).await.unwrap();
+        assert_ne!(first.id, other.id);
+        assert_eq!(store.workspace(first.id).await.unwrap(), Some(first));
+    })
+    .await;
+}
