@@ -10,13 +10,14 @@ pub use open::{NewAsk, Opened};
 
 pub(crate) use end::end_asks_of_run;
 
-use countersign_core::ask::{Ask, AskPhase, Subject};
+use countersign_core::ask::{Ask, AskPhase, Subject, Withdrawal};
 use countersign_core::id::{AskId, RunId, SessionId, WorkspaceId};
 
 use crate::Store;
 use crate::asks::row::{AskRow, select_asks};
 use crate::database::{Tx, on_db, on_tx};
 use crate::error::StoreError;
+use crate::write::to_json;
 
 /// Sorts behind every id of an ask.
 const BEHIND_ALL: &str = "ask_~";
@@ -167,6 +168,21 @@ impl Store {
                 .await?
         });
         rows.into_iter().map(Ask::try_from).collect()
+    }
+
+    /// How many asks fell with the denial of `ask`.
+    pub async fn count_fallen_with(&self, ask: &Ask) -> Result<i64, StoreError> {
+        const COUNT: &str =
+            "SELECT COUNT(*) FROM asks WHERE session = $1 AND state = 'withdrawn' AND why = $2";
+        let why = to_json(&Withdrawal::SiblingDenied { sibling: ask.id });
+        let (count,): (i64,) = on_db!(&self.db, |pool| {
+            sqlx::query_as(COUNT)
+                .bind(ask.session.to_string())
+                .bind(why)
+                .fetch_one(pool)
+                .await?
+        });
+        Ok(count)
     }
 
     /// How many asks of a session are open.

@@ -180,6 +180,18 @@ impl Store {
         rows.into_iter().map(Session::try_from).collect()
     }
 
+    /// The sessions that a session started for sub-agents.
+    pub async fn child_sessions(&self, parent: SessionId) -> Result<Vec<Session>, StoreError> {
+        const LIST: &str = select_sessions!("WHERE parent = $1 ORDER BY id");
+        let rows: Vec<SessionRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(parent.to_string())
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Session::try_from).collect()
+    }
+
     /// The sessions of a workspace that are busy as far as the ledger knows.
     pub async fn busy_sessions(&self, workspace: WorkspaceId) -> Result<Vec<Session>, StoreError> {
         const LIST: &str =

@@ -69,6 +69,7 @@ CREATE TABLE sessions (
     UNIQUE (workspace, native_id)
 ) STRICT;
 CREATE INDEX sessions_by_change ON sessions (changed_at);
+CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
 
 CREATE TABLE turns (
     id         TEXT NOT NULL PRIMARY KEY,

@@ -1,0 +1,165 @@
+//! Asks as surfaces see and answer them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use countersign_core::answer::{Answer, Choice};
+use countersign_core::ask::{Ask, AskPhase, AskState, Subject};
+use countersign_core::grant::{Caller, Grant};
+use countersign_core::id::{AskId, SessionId};
+use countersign_core::rule;
+use countersign_store::{Answered, AskFilter};
+
+use crate::Broker;
+use crate::error::BrokerError;
+
+/// More open asks of one session than anybody looks at.
+const SIBLING_LIMIT: i64 = 200;
+
+/// An ask with what has to be known to answer it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskContext {
+    /// The ask.
+    pub ask: Ask,
+    /// Other open asks that the engine drops if this one is denied.
+    pub siblings: Vec<AskId>,
+    /// Whether the caller may answer it.
+    pub may_answer: bool,
+}
+
+impl Broker {
+    /// The asks that `filter` lets through and the caller may see, newest first.
+    pub async fn asks(
+        &self,
+        caller: &Caller,
+        mut filter: AskFilter,
+        limit: i64,
+    ) -> Result<Vec<AskContext>, BrokerError> {
+        caller.require(Grant::Read)?;
+        if let Some(only) = caller.workspace() {
+            if filter.workspace.is_some_and(|wanted| wanted != only) {
+                return Ok(Vec::new());
+            }
+            filter.workspace = Some(only);
+        }
+        let asks = self.store.asks(filter, limit).await?;
+        let mut open_of_session: HashMap<SessionId, Vec<Ask>> = HashMap::new();
+        let mut contexts = Vec::with_capacity(asks.len());
+        for ask in asks {
+            if ask.state == AskState::Open && !open_of_session.contains_key(&ask.session) {
+                let open = self.open_asks_of(ask.session).await?;
+                open_of_session.insert(ask.session, open);
+            }
+            let open = open_of_session
+                .get(&ask.session)
+                .map_or(&[][..], Vec::as_slice);
+            contexts.push(context(caller, ask, open));
+        }
+        Ok(contexts)
+    }
+
+    /// One ask.
+    pub async fn ask(&self, caller: &Caller, id: AskId) -> Result<AskContext, BrokerError> {
+        caller.require(Grant::Read)?;
+        let ask = self.visible_ask(caller, id).await?;
+        self.context(caller, ask).await
+    }
+
+    /// Answers an ask. Whether the answer stands is in the outcome; who may not answer, or answers
+    /// something that cannot be, gets an error and changes nothing.
+    pub async fn answer(
+        &self,
+        caller: &Caller,
+        id: AskId,
+        choice: Choice,
+    ) -> Result<Answered, BrokerError> {
+        let ask = self.visible_ask(caller, id).await?;
+        caller.require_in(Grant::Answer, ask.workspace)?;
+        choice.check(&ask.subject)?;
+        if matches!(choice, Choice::AllowAlways { .. }) {
+            rule::always(&ask.subject)?;
+        }
+        let now = self.clock.now();
+        let answer = Answer {
+            choice,
+            by: caller.actor().clone(),
+            surface: caller.surface(),
+            at: now,
+            rule: None,
+        };
+        let answered = self.store.answer(id, answer, now).await?;
+        if let Answered::Won(ask) = &answered {
+            tracing::info!(ask.id = %id, actor.id = %caller.actor().id, "ask `{id}` was answered");
+            crate::supervisor::wake(&self.supervisors, ask.workspace);
+        }
+        Ok(answered)
+    }
+
+    /// The context of an ask that is at hand.
+    pub async fn context(&self, caller: &Caller, ask: Ask) -> Result<AskContext, BrokerError> {
+        let open = if ask.state == AskState::Open {
+            self.open_asks_of(ask.session).await?
+        } else {
+            Vec::new()
+        };
+        Ok(context(caller, ask, &open))
+    }
+
+    /// Waits until an ask is over for good, or until `limit` has passed; returns it as it is then.
+    pub async fn wait_until_settled(
+        &self,
+        caller: &Caller,
+        id: AskId,
+        limit: Duration,
+    ) -> Result<AskContext, BrokerError> {
+        let deadline = tokio::time::Instant::now() + limit;
+        let mut head = self.store.head();
+        loop {
+            // What changes after this look is seen by the wait below.
+            head.mark_unchanged();
+            let context = self.ask(caller, id).await?;
+            if context.ask.state.phase().is_terminal() {
+                return Ok(context);
+            }
+            tokio::select! {
+                changed = head.changed() => if changed.is_err() { return Ok(context) },
+                () = tokio::time::sleep_until(deadline) => return Ok(context),
+                () = self.ending.cancelled() => return Ok(context),
+            }
+        }
+    }
+
+    async fn visible_ask(&self, caller: &Caller, id: AskId) -> Result<Ask, BrokerError> {
+        let ask = self.store.ask(id).await?;
+        // What a caller may not see does not exist for it.
+        ask.filter(|ask| caller.sees(ask.workspace))
+            .ok_or_else(|| BrokerError::missing("ask", id))
+    }
+
+    async fn open_asks_of(&self, session: SessionId) -> Result<Vec<Ask>, BrokerError> {
+        let filter = AskFilter {
+            phase: Some(AskPhase::Open),
+            session: Some(session),
+            ..AskFilter::default()
+        };
+        Ok(self.store.asks(filter, SIBLING_LIMIT).await?)
+    }
+}
+
+fn context(caller: &Caller, ask: Ask, open: &[Ask]) -> AskContext {
+    let is_permission = |ask: &Ask| matches!(ask.subject, Subject::Permission { .. });
+    let siblings = if is_permission(&ask) && ask.state == AskState::Open {
+        open.iter()
+            .filter(|other| other.id != ask.id && other.run == ask.run && is_permission(other))
+            .map(|other| other.id)
+            .collect()
+    } else {
+        Vec::new()
+    };
+    let may_answer = caller.require_in(Grant::Answer, ask.workspace).is_ok();
+    AskContext {
+        ask,
+        siblings,
+        may_answer,
+    }
+}

@@ -1,0 +1,58 @@
+//! Why something asked of the application is not done.
+
+use std::fmt;
+
+use countersign_core::answer::UnfitAnswer;
+use countersign_core::grant::Forbidden;
+use countersign_core::rule::UnfitRule;
+use countersign_engine::opencode::ClientError;
+use countersign_store::StoreError;
+
+/// Why something asked of the application is not done.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokerError {
+    /// The caller may not.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
+    /// There is no such thing.
+    #[error("there is no {what} `{id}`")]
+    Missing {
+        /// What kind of thing.
+        what: &'static str,
+        /// What it was called.
+        id: String,
+    },
+    /// The answer does not fit the ask.
+    #[error(transparent)]
+    UnfitAnswer(#[from] UnfitAnswer),
+    /// The rule cannot be made.
+    #[error(transparent)]
+    UnfitRule(#[from] UnfitRule),
+    /// A value cannot be.
+    #[error("`{field}` {problem}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The workspace's engine cannot be talked to now.
+    #[error("{0}")]
+    EngineUnavailable(String),
+    /// The engine did not do it.
+    #[error("the engine did not do it")]
+    Engine(#[source] ClientError),
+    /// The ledger failed.
+    #[error("the ledger failed")]
+    Store(#[from] StoreError),
+}
+
+impl BrokerError {
+    /// Says that there is no `what` called `id`.
+    pub(crate) fn missing(what: &'static str, id: impl fmt::Display) -> Self {
+        Self::Missing {
+            what,
+            id: id.to_string(),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Expiry: asks whose time is up end, whether or not anybody looks.
+
+use std::time::Duration;
+
+use countersign_core::time::Clock;
+use countersign_store::Store;
+use tokio_util::sync::CancellationToken;
+
+/// How often the clock is looked at while an ask can expire: a clock can be set, so no longer sleep.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Ends asks whose time is up until `ending`.
+pub(crate) async fn run(store: Store, clock: Clock, ending: CancellationToken) {
+    let mut head = store.head();
+    loop {
+        head.mark_unchanged();
+        let wait = match store.next_expiry().await {
+            // Nothing can expire before something changes.
+            Ok(None) => Duration::MAX,
+            Ok(Some(end)) if end <= clock.now() => {
+                if let Err(error) = store.expire_due(clock.now()).await {
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "asks could not be ended"
+                    );
+                }
+                LOOK
+            }
+            Ok(Some(end)) => end.since(clock.now()).min(LOOK),
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the ledger does not answer"
+                );
+                LOOK
+            }
+        };
+        tokio::select! {
+            () = ending.cancelled() => return,
+            changed = head.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}

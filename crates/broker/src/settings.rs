@@ -1,0 +1,52 @@
+//! What the application is told at its start.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use countersign_engine::opencode::Endpoint;
+
+/// What the application is told at its start.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The data directory: run directories of engines are below it.
+    pub data_directory: PathBuf,
+    /// Our own program: it is also the keeper.
+    pub own_program: PathBuf,
+    /// The person at this machine.
+    pub owner_name: String,
+    /// The workspaces, each as its resolved path and its name.
+    pub workspaces: Vec<(String, String)>,
+    /// Which engine the workspaces have.
+    pub engine: EngineChoice,
+    /// What happens when somebody answers past the ledger.
+    pub foreign_answer: ForeignAnswer,
+    /// How long an ask stays open; for ever if nothing is said.
+    pub ask_expiry: Option<Duration>,
+    /// For how many seconds an engine goes on without a server.
+    pub lonely_limit_s: u64,
+}
+
+/// Which engine a workspace has.
+#[derive(Debug, Clone)]
+pub enum EngineChoice {
+    /// None: asks come in by other doors.
+    None,
+    /// An opencode that we start and keep.
+    Start {
+        /// The program; looked for on the `PATH` if nothing is said.
+        program: Option<PathBuf>,
+        /// Names of more variables that it may inherit.
+        inherit: Vec<String>,
+    },
+    /// An opencode that somebody else runs.
+    Attach(Endpoint),
+}
+
+/// What happens when somebody answers an engine of ours past the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForeignAnswer {
+    /// The alarm is raised and the session is stopped.
+    Abort,
+    /// The alarm is raised.
+    Alarm,
+}

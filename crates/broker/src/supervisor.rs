@@ -1,0 +1,188 @@
+//! One supervisor for each workspace: it owns the workspace's engine, takes in what the engine says, and
+//! carries answers to it.
+
+mod cancel;
+mod courier;
+mod engine;
+mod flights;
+mod foreign;
+mod intake;
+mod reconcile;
+mod run;
+mod session;
+mod verdict;
+
+pub(crate) use cancel::cancel_turn;
+pub(crate) use session::{message_id, part_id, remember_session};
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use countersign_core::event::EnginePhase;
+use countersign_core::id::{RunId, WorkspaceId};
+use countersign_core::session::Workspace;
+use countersign_core::time::Clock;
+use countersign_engine::opencode::Opencode;
+use countersign_engine::process::{ProcessIdentity, tree};
+use countersign_store::{Store, StoreError};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::BrokerError;
+use crate::live::Live;
+use crate::settings::{EngineChoice, Settings};
+
+/// How a workspace's engine stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineStatus {
+    /// What it is.
+    pub program: String,
+    /// Its version, once it is known.
+    pub version: Option<String>,
+    /// How it stands.
+    pub phase: EnginePhase,
+    /// A sentence about it.
+    pub message: String,
+    /// Its present life.
+    pub run: Option<RunId>,
+}
+
+/// An engine that can be talked to.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    /// The life that it is.
+    pub(crate) run: RunId,
+    /// How it is talked to.
+    pub(crate) client: Opencode,
+    /// Whether we started it: then nobody else has any business answering it.
+    pub(crate) ours: bool,
+    /// Requests that we refuse ourselves to tidy up; their announcements mean nothing.
+    pub(crate) tidied: Arc<Mutex<std::collections::HashSet<String>>>,
+}
+
+impl Link {
+    /// Notes that we are about to refuse `request` to tidy up.
+    pub(crate) fn note_tidied(&self, request: &str) {
+        self.tidied
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(request.to_owned());
+    }
+
+    pub(crate) fn is_tidied(&self, request: &str) -> bool {
+        self.tidied
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(request)
+    }
+}
+
+/// What everything in a supervisor shares.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) live: Live,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) workspace: Workspace,
+    pub(crate) ending: CancellationToken,
+}
+
+/// What the supervisor's tasks report to its handle.
+#[derive(Clone)]
+pub(crate) struct Report {
+    status: watch::Sender<EngineStatus>,
+    link: watch::Sender<Option<Link>>,
+    keepers: Arc<Mutex<Vec<ProcessIdentity>>>,
+    wake: Arc<Notify>,
+}
+
+impl Report {
+    fn status(&self, change: impl FnOnce(&mut EngineStatus)) {
+        self.status.send_modify(change);
+    }
+
+    fn keeper(&self, keeper: ProcessIdentity) {
+        let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
+        keepers.retain(|known| known.is_alive());
+        keepers.push(keeper);
+    }
+}
+
+/// A workspace's supervisor, as the rest of the application sees it.
+#[derive(Clone)]
+pub(crate) struct Supervisor {
+    workspace: Workspace,
+    report: Report,
+}
+
+impl Supervisor {
+    /// Finds out what became of the workspace's engine, and looks after it from then on. When this returns
+    /// every keeper that outlived the last server is known, so that no agent is taken for a person.
+    pub(crate) async fn start(shared: Shared, tasks: &TaskTracker) -> Result<Self, StoreError> {
+        let (program, message) = match &shared.settings.engine {
+            EngineChoice::None => ("none", "this workspace has no engine of its own"),
+            EngineChoice::Start { .. } => ("opencode", "opencode is about to start"),
+            EngineChoice::Attach(_) => ("opencode", "opencode has not been reached yet"),
+        };
+        let report = Report {
+            status: watch::Sender::new(EngineStatus {
+                program: program.to_owned(),
+                version: None,
+                phase: EnginePhase::Absent,
+                message: message.to_owned(),
+                run: None,
+            }),
+            link: watch::Sender::new(None),
+            keepers: Arc::default(),
+            wake: Arc::default(),
+        };
+        let workspace = shared.workspace.clone();
+        let adopted = match shared.settings.engine {
+            EngineChoice::None | EngineChoice::Start { .. } => {
+                engine::adopt(&shared, &report).await?
+            }
+            EngineChoice::Attach(_) => None,
+        };
+        tasks.spawn(engine::supervise(shared, report.clone(), adopted));
+        Ok(Self { workspace, report })
+    }
+
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    pub(crate) fn status(&self) -> EngineStatus {
+        self.report.status.borrow().clone()
+    }
+
+    /// The engine, if it can be talked to.
+    pub(crate) fn link(&self) -> Result<Link, BrokerError> {
+        self.report
+            .link
+            .borrow()
+            .clone()
+            .ok_or_else(|| BrokerError::EngineUnavailable(self.status().message))
+    }
+
+    /// Whether a process descends from a keeper of ours. Who cannot be placed is not let through.
+    pub(crate) fn owns_process(&self, pid: u32) -> bool {
+        let keepers = self
+            .report
+            .keepers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        keepers
+            .iter()
+            .any(|keeper| tree::descends_from(pid, *keeper).unwrap_or(true))
+    }
+}
+
+/// Tells the supervisor of `workspace` that there is something to carry.
+pub(crate) fn wake(supervisors: &[Supervisor], workspace: WorkspaceId) {
+    for supervisor in supervisors {
+        if supervisor.workspace.id == workspace {
+            supervisor.report.wake.notify_one();
+        }
+    }
+}

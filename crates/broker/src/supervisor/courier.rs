@@ -1,0 +1,363 @@
+//! Carries answers to the engine until each is proved to have arrived, or never will.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use countersign_core::answer::Choice;
+use countersign_core::ask::{Ask, AskState, Subject};
+use countersign_core::delivery::{Evidence, Undeliverable};
+use countersign_core::digest::Digest;
+use countersign_core::id::{AskId, TurnId};
+use countersign_core::session::Item;
+use countersign_engine::opencode::{ClientError, PromptText, Replied, Reply};
+use countersign_store::{NewTurn, Parcel};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::BrokerError;
+use crate::supervisor::flights::{Finding, Landing};
+use crate::supervisor::reconcile::ToolShows;
+use crate::supervisor::run::EngineRun;
+use crate::supervisor::{message_id, part_id};
+
+/// How long an announcement is waited for before a reply counts as lost.
+const ANNOUNCEMENT_PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait before an engine that cannot be reached is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+/// How many replies are under way at once.
+const AT_ONCE: usize = 16;
+/// How often the outbox is looked at when nothing wakes us.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// How long a session may take to come to rest after a denial that ended its turn.
+const REST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the model reads when a person said no and not why.
+const DENIED: &str =
+    "A person denied this. Do not try it again in another way; ask what to do instead.";
+/// What the model reads when nobody said anything. It is not a person's no.
+const NOBODY_ANSWERED: &str =
+    "Nobody answered this request in time, so it was not allowed. No person has looked at it.";
+
+/// Carries what is in the outbox for this life of the engine until `over`.
+pub(super) async fn carry(run: &EngineRun, wake: &Notify, over: &CancellationToken) {
+    let mut head = run.shared.store.head();
+    let mut under_way: FuturesUnordered<_> = FuturesUnordered::new();
+    let mut carried: HashSet<AskId> = HashSet::new();
+    loop {
+        head.mark_unchanged();
+        let mut wait = LOOK_AGAIN;
+        match run.shared.store.parcels(run.link.run).await {
+            Ok(parcels) => {
+                let now = run.shared.clock.now();
+                for parcel in parcels {
+                    let due_in = parcel.due_at.since(now);
+                    if carried.contains(&parcel.ask.id) || under_way.len() >= AT_ONCE {
+                        continue;
+                    }
+                    if due_in.is_zero() {
+                        carried.insert(parcel.ask.id);
+                        under_way.push(deliver(run, parcel));
+                    } else {
+                        wait = wait.min(due_in);
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the outbox cannot be read"
+                );
+                wait = RETRY;
+            }
+        }
+        tokio::select! {
+            () = over.cancelled() => return,
+            Some(done) = under_way.next() => { carried.remove(&done); }
+            () = wake.notified() => {}
+            changed = head.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// Tries to deliver one parcel and returns whose it was.
+async fn deliver(run: &EngineRun, parcel: Parcel) -> AskId {
+    let id = parcel.ask.id;
+    if let Err(error) = run.try_deliver(&parcel).await {
+        tracing::warn!(ask.id = %id, error = &error as &dyn std::error::Error, "a delivery failed and is tried again");
+        let retry_at = run.shared.clock.now().after(RETRY);
+        if let Err(error) = run.shared.store.postpone(id, retry_at).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the ledger does not answer"
+            );
+        }
+    }
+    id
+}
+
+/// What the engine will announce if it takes our reply to `ask`; nothing if there is no reply.
+pub(super) fn wording(ask: &Ask) -> Option<&'static str> {
+    let yes = match &ask.state {
+        AskState::Answered(answer, _)
+        | AskState::Delivered(answer, _)
+        | AskState::Undeliverable(answer, _) => answer.choice.is_yes(),
+        AskState::Expired { .. } => false,
+        AskState::Open | AskState::Withdrawn { .. } => return None,
+    };
+    Some(match (&ask.subject, yes) {
+        (Subject::Permission { .. }, true) => "once",
+        (Subject::Permission { .. }, false) => "reject",
+        (Subject::Question { .. }, true) => "replied",
+        (Subject::Question { .. }, false) => "rejected",
+    })
+}
+
+impl EngineRun {
+    async fn try_deliver(&self, parcel: &Parcel) -> Result<(), BrokerError> {
+        let ask = &parcel.ask;
+        let Some(wording) = wording(ask) else {
+            return Ok(());
+        };
+        let shared = &self.shared;
+        let now = shared.clock.now();
+        if Digest::of_json(&ask.raw) != ask.digest {
+            let message = "what was asked is not what is in the ledger".to_owned();
+            shared
+                .store
+                .give_up(ask.id, &Undeliverable::Refused { message }, now)
+                .await?;
+            return Ok(());
+        }
+        // A reply was taken and never announced: it was announced while nobody listened, or dropped.
+        if self.flights().is_unannounced(&ask.native_id) && !self.is_held(ask).await? {
+            return self.look_again(ask, true).await;
+        }
+        let retry_at = now.after(ANNOUNCEMENT_PATIENCE);
+        if !shared.store.begin_sending(ask.id, retry_at, now).await? {
+            return Ok(());
+        }
+        self.flights()
+            .depart(&ask.native_id, wording, parcel.perhaps_sent);
+        let landing = match self.send(ask).await {
+            Ok(Replied::Accepted) => Landing::Accepted,
+            Ok(Replied::Unknown) => Landing::Unknown,
+            Err(ClientError::Refused { status, body }) if (400..500).contains(&status) => {
+                let why = Undeliverable::Refused {
+                    message: format!("{status} {body}"),
+                };
+                self.flights().settle(&ask.native_id);
+                shared
+                    .store
+                    .give_up(ask.id, &why, shared.clock.now())
+                    .await?;
+                return Ok(());
+            }
+            Err(error) => {
+                let certainly_not = matches!(error, ClientError::Unreachable { .. });
+                if !certainly_not {
+                    self.flights().land(&ask.native_id, Landing::Unanswered);
+                }
+                return Err(BrokerError::Engine(error));
+            }
+        };
+        let finding = self.flights().land(&ask.native_id, landing);
+        match finding {
+            Finding::Wait => Ok(()),
+            Finding::Delivered => self.prove(ask, announcement(ask)).await,
+            Finding::AnsweredElsewhere { reply } => self.foreign(ask, &reply).await,
+            Finding::LookAgain { perhaps_ours } => self.look_again(ask, perhaps_ours).await,
+        }
+    }
+
+    async fn send(&self, ask: &Ask) -> Result<Replied, ClientError> {
+        let client = &self.link.client;
+        let (directory, request) = (&ask.directory, &ask.native_id);
+        let choice = ask.state.answer().map(|answer| &answer.choice);
+        match (&ask.subject, choice) {
+            (_, Some(Choice::Choices { choices })) => {
+                client.reply_question(directory, request, choices).await
+            }
+            (Subject::Question { .. }, _) => client.reject_question(directory, request).await,
+            (Subject::Permission { .. }, Some(Choice::AllowOnce | Choice::AllowAlways { .. })) => {
+                client
+                    .reply_permission(directory, request, &Reply::Once)
+                    .await
+            }
+            (Subject::Permission { .. }, Some(Choice::Deny { reason })) => {
+                let message = reason.clone().unwrap_or_else(|| DENIED.to_owned());
+                client
+                    .reply_permission(directory, request, &Reply::Reject { message })
+                    .await
+            }
+            (Subject::Permission { .. }, None) => {
+                let reply = Reply::Reject {
+                    message: NOBODY_ANSWERED.to_owned(),
+                };
+                client.reply_permission(directory, request, &reply).await
+            }
+        }
+    }
+
+    async fn is_held(&self, ask: &Ask) -> Result<bool, BrokerError> {
+        let client = &self.link.client;
+        let ids: Vec<String> = match &ask.subject {
+            Subject::Permission { .. } => {
+                let held = client
+                    .permissions(&ask.directory)
+                    .await
+                    .map_err(BrokerError::Engine)?;
+                held.into_iter()
+                    .map(|(permission, _)| permission.id)
+                    .collect()
+            }
+            Subject::Question { .. } => {
+                let held = client
+                    .questions(&ask.directory)
+                    .await
+                    .map_err(BrokerError::Engine)?;
+                held.into_iter().map(|(question, _)| question.id).collect()
+            }
+        };
+        Ok(ids.contains(&ask.native_id))
+    }
+
+    /// The engine does not know the request: the list and the tool tell delivered, answered elsewhere and
+    /// gone apart.
+    async fn look_again(&self, ask: &Ask, perhaps_ours: bool) -> Result<(), BrokerError> {
+        if self.is_held(ask).await? {
+            // It is there after all; the parcel is due again soon.
+            return Ok(());
+        }
+        let yes = matches!(wording(ask), Some("once" | "replied"));
+        let why = match self.tool_shows(ask).await? {
+            ToolShows::Allowed if yes && perhaps_ours => {
+                return self.found_delivered(ask, "allowed").await;
+            }
+            ToolShows::Refused if !yes && perhaps_ours => {
+                return self.found_delivered(ask, "refused").await;
+            }
+            ToolShows::Allowed => return self.foreign(ask, "once").await,
+            ToolShows::Refused => return self.foreign(ask, "reject").await,
+            ToolShows::Stopped => Undeliverable::TurnCancelled,
+            ToolShows::Nothing => Undeliverable::Forgotten,
+        };
+        self.flights().settle(&ask.native_id);
+        self.shared
+            .store
+            .give_up(ask.id, &why, self.shared.clock.now())
+            .await?;
+        Ok(())
+    }
+
+    async fn found_delivered(&self, ask: &Ask, status: &str) -> Result<(), BrokerError> {
+        self.settle_delivered(
+            ask,
+            &Evidence::ToolState {
+                status: status.to_owned(),
+            },
+        )
+        .await
+    }
+
+    /// Settles a delivery as proved, and says afterwards what the engine could not carry.
+    pub(super) async fn settle_delivered(
+        &self,
+        ask: &Ask,
+        evidence: &Evidence,
+    ) -> Result<(), BrokerError> {
+        let now = self.shared.clock.now();
+        self.flights().settle(&ask.native_id);
+        if self
+            .shared
+            .store
+            .mark_delivered(ask.id, evidence, now)
+            .await?
+        {
+            tracing::info!(ask.id = %ask.id, "the answer to `{}` was delivered", ask.id);
+            self.follow_up(ask).await?;
+        }
+        Ok(())
+    }
+
+    /// A reason that the engine did not hand to the model follows as a prompt: opencode drops it when other
+    /// asks fell with the denial, and has no place for one in a declined question.
+    async fn follow_up(&self, ask: &Ask) -> Result<(), BrokerError> {
+        let Some(answer) = ask.state.answer() else {
+            return Ok(());
+        };
+        let Choice::Deny {
+            reason: Some(reason),
+        } = &answer.choice
+        else {
+            return Ok(());
+        };
+        let store = &self.shared.store;
+        let lost = match ask.subject {
+            Subject::Permission { .. } => store.count_fallen_with(ask).await? > 0,
+            Subject::Question { .. } => true,
+        };
+        if !lost {
+            return Ok(());
+        }
+        let Some(session) = store.session(ask.session).await? else {
+            return Ok(());
+        };
+        self.wait_for_rest(&session.native_id).await;
+        let now = self.shared.clock.now();
+        let id = TurnId::generate(now);
+        let text = format!(
+            "`{}` was denied. The reason: {reason}",
+            ask.subject.summary()
+        );
+        let new = NewTurn {
+            id,
+            session: session.id,
+            native_id: message_id(id),
+            prompt: text.clone(),
+        };
+        store
+            .begin_turn(session.workspace, new, &answer.by, now)
+            .await?;
+        let item = Item::Prompt { text: text.clone() };
+        store
+            .put_item(session.workspace, session.id, &part_id(id), &item, now)
+            .await?;
+        let prompt = PromptText {
+            message_id: message_id(id),
+            text,
+            model: None,
+            agent: None,
+        };
+        self.link
+            .client
+            .prompt(&session.directory, &session.native_id, &prompt)
+            .await
+            .map_err(BrokerError::Engine)?;
+        store.mark_turn_sent(id, self.shared.clock.now()).await?;
+        Ok(())
+    }
+
+    /// Waits until a session is idle; a prompt that comes just as a turn is being stopped would be lost.
+    async fn wait_for_rest(&self, native_id: &str) {
+        let deadline = tokio::time::Instant::now() + REST_PATIENCE;
+        while tokio::time::Instant::now() < deadline {
+            match self.link.client.statuses(&self.shared.workspace.path).await {
+                Ok(statuses) if statuses.contains_key(native_id) => {}
+                Ok(_) | Err(_) => return,
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+/// The announcement that proves our reply to `ask`.
+fn announcement(ask: &Ask) -> &'static str {
+    match wording(ask) {
+        Some("replied") => "question.replied",
+        Some("rejected") => "question.rejected",
+        _ => "permission.replied",
+    }
+}

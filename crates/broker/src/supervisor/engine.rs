@@ -1,0 +1,394 @@
+//! The lives of a workspace's engine: taken up from an earlier server, begun, ended, begun again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use countersign_core::event::EnginePhase;
+use countersign_core::session::{Activity, TurnOutcome};
+use countersign_engine::keeper::{
+    Attach, ExitCause, ExitStatus, Keeper, KeeperSpec, Phase, engine_log_tail,
+};
+use countersign_engine::opencode::{Endpoint, Launch, Opencode, find_program, is_too_old};
+use countersign_store::{Engine, Run, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::settings::EngineChoice;
+use crate::supervisor::run::EngineRun;
+use crate::supervisor::{Link, Report, Shared};
+
+/// How long an engine may take to become ready.
+const READY_LIMIT: Duration = Duration::from_secs(90);
+/// How long an engine's processes get to end in order.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long to wait before the next life: longer each time that one ends early.
+const BACK_OFF: [Duration; 6] = [
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+    Duration::from_mins(1),
+];
+/// A life that lasts this long was a good one.
+const GOOD_LIFE: Duration = Duration::from_mins(1);
+const PROGRAM: &str = "opencode";
+
+/// A life of an engine that a keeper keeps.
+pub(super) struct Kept {
+    run: Run,
+    keeper: Keeper,
+    directory: PathBuf,
+}
+
+/// Owns the workspace's engine until the end.
+pub(super) async fn supervise(shared: Shared, report: Report, adopted: Option<Kept>) {
+    let outcome = match shared.settings.engine.clone() {
+        EngineChoice::None => Ok(()),
+        EngineChoice::Start { program, inherit } => {
+            keep_alive(&shared, &report, adopted, program, inherit).await
+        }
+        EngineChoice::Attach(endpoint) => attend_foreign(&shared, &report, endpoint).await,
+    };
+    if let Err(error) = outcome {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "the workspace has lost its engine"
+        );
+        let message =
+            "the ledger failed while the engine was looked after; start Countersign again";
+        report.status(|status| message.clone_into(&mut status.message));
+    }
+}
+
+/// Finds out what became of the engine's earlier lives: the newest that goes on is taken up, the others are
+/// ended, in the ledger and in the process table.
+pub(super) async fn adopt(shared: &Shared, report: &Report) -> Result<Option<Kept>, StoreError> {
+    let now = shared.clock.now();
+    let engine = shared
+        .store
+        .ensure_engine(shared.workspace.id, PROGRAM, now)
+        .await?;
+    let wanted = matches!(shared.settings.engine, EngineChoice::Start { .. });
+    let mut adopted: Option<Kept> = None;
+    for run in shared
+        .store
+        .unended_runs(engine.id)
+        .await?
+        .into_iter()
+        .rev()
+    {
+        let directory = run_directory(shared, &run);
+        let why = match Keeper::attach(&directory).await {
+            Ok(Attach::Live(keeper)) => {
+                report.keeper(keeper.identity());
+                if wanted && adopted.is_none() && keeper.phase().borrow().exit().is_none() {
+                    adopted = Some(Kept {
+                        run,
+                        keeper,
+                        directory,
+                    });
+                    continue;
+                }
+                stop(&keeper).await;
+                "another engine took its place".to_owned()
+            }
+            Ok(Attach::Gone { exit }) => describe(&exit.status, exit.cause),
+            Ok(Attach::Orphaned(orphan)) => {
+                if let Err(error) = orphan.end(GRACE).await {
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "an engine's processes were not ended"
+                    );
+                }
+                "its keeper was killed".to_owned()
+            }
+            Err(error) => {
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "no keeper for `{}`",
+                    run.id
+                );
+                "its keeper is gone".to_owned()
+            }
+        };
+        end_life(shared, &run, &directory, &why).await?;
+    }
+    Ok(adopted)
+}
+
+async fn keep_alive(
+    shared: &Shared,
+    report: &Report,
+    mut adopted: Option<Kept>,
+    program: Option<PathBuf>,
+    inherit: Vec<String>,
+) -> Result<(), StoreError> {
+    let engine = shared
+        .store
+        .ensure_engine(shared.workspace.id, PROGRAM, shared.clock.now())
+        .await?;
+    let mut early_ends = 0;
+    while !shared.ending.is_cancelled() {
+        let began = tokio::time::Instant::now();
+        let kept = match adopted.take() {
+            Some(kept) => Ok(kept),
+            None => launch(shared, report, &engine, program.as_deref(), &inherit).await?,
+        };
+        let message = match kept {
+            Ok(kept) => live(shared, report, kept).await?,
+            Err(message) => message,
+        };
+        if shared.ending.is_cancelled() {
+            return Ok(());
+        }
+        report.link.send_replace(None);
+        report.status(|status| {
+            status.phase = EnginePhase::Absent;
+            status.run = None;
+            status.message.clone_from(&message);
+        });
+        tracing::warn!("{message}");
+        early_ends = if began.elapsed() > GOOD_LIFE {
+            0
+        } else {
+            early_ends + 1
+        };
+        let wait = BACK_OFF[early_ends.min(BACK_OFF.len() - 1)];
+        tokio::select! {
+            () = shared.ending.cancelled() => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Begins a life; a sentence says why not.
+async fn launch(
+    shared: &Shared,
+    report: &Report,
+    engine: &Engine,
+    program: Option<&std::path::Path>,
+    inherit: &[String],
+) -> Result<Result<Kept, String>, StoreError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let Some(program) = program.map(PathBuf::from).or_else(|| find_program(&path)) else {
+        return Ok(Err("opencode was not found on the PATH. Install it with \
+             `npm install -g opencode-ai`; it is then found by itself."
+            .to_owned()));
+    };
+    let run = shared.store.begin_run(engine, shared.clock.now()).await?;
+    let directory = run_directory(shared, &run);
+    let launch = Launch {
+        program,
+        directory: PathBuf::from(&shared.workspace.path),
+        run: run.id,
+        inherit: inherit.to_vec(),
+        lonely_limit_s: shared.settings.lonely_limit_s,
+    };
+    report.status(|status| {
+        status.phase = EnginePhase::Starting;
+        status.run = Some(run.id);
+        "opencode is starting".clone_into(&mut status.message);
+    });
+    let spec = match launch.spec(std::env::vars_os()) {
+        Ok(spec) => spec,
+        Err(error) => {
+            end_life(shared, &run, &directory, &error.to_string()).await?;
+            return Ok(Err(error.to_string()));
+        }
+    };
+    match Keeper::spawn(&shared.settings.own_program, &directory, &spec).await {
+        Ok(keeper) => {
+            report.keeper(keeper.identity());
+            Ok(Ok(Kept {
+                run,
+                keeper,
+                directory,
+            }))
+        }
+        Err(error) => {
+            let message = format!("opencode could not be started: {error}");
+            end_life(shared, &run, &directory, &message).await?;
+            Ok(Err(message))
+        }
+    }
+}
+
+/// One life, from being kept to its end; returns how it ended, as a sentence.
+async fn live(shared: &Shared, report: &Report, kept: Kept) -> Result<String, StoreError> {
+    let Kept {
+        run,
+        keeper,
+        directory,
+    } = &kept;
+    let why = match ready_link(shared, report, &kept).await {
+        Ok(link) => {
+            report.status(|status| status.run = Some(run.id));
+            let over = CancellationToken::new();
+            let attended = EngineRun::new(shared.clone(), link);
+            let attending = attended.attend(report, &over);
+            let ended = async {
+                let mut phase = keeper.phase();
+                tokio::select! {
+                    _ = phase.wait_for(|phase| phase.exit().is_some()) => {}
+                    () = shared.ending.cancelled() => {}
+                }
+                // An orderly stop carries what can be carried no further: the engine is about to end.
+                over.cancel();
+            };
+            tokio::join!(attending, ended);
+            match &*keeper.phase().borrow() {
+                Phase::Exited(exit) => describe(&exit.status, exit.cause),
+                Phase::Starting | Phase::Ready { .. } => "Countersign was stopped".to_owned(),
+            }
+        }
+        Err(message) => message,
+    };
+    let said = engine_log_tail(directory, 2_000).unwrap_or_default();
+    stop(keeper).await;
+    end_life(shared, run, directory, &why).await?;
+    let last_words = said
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    Ok(if last_words.is_empty() {
+        format!("opencode ended: {why}")
+    } else {
+        format!("opencode ended: {why}. Its last words: {last_words}")
+    })
+}
+
+/// Waits until an engine is ready and connects to it.
+async fn ready_link(shared: &Shared, report: &Report, kept: &Kept) -> Result<Link, String> {
+    tokio::select! {
+        ready = kept.keeper.ready(READY_LIMIT) => ready.map_err(|error| error.to_string())?,
+        () = shared.ending.cancelled() => return Err("Countersign was stopped".to_owned()),
+    };
+    let spec = KeeperSpec::read(&kept.directory).map_err(|error| error.to_string())?;
+    let endpoint = Launch::endpoint(&spec).map_err(|error| error.to_string())?;
+    let client = Opencode::new(endpoint).map_err(|error| error.to_string())?;
+    let version = client.version().await.map_err(|error| error.to_string())?;
+    report.status(|status| status.version = Some(version.clone()));
+    if is_too_old(&version) {
+        return Err(format!(
+            "opencode {version} is too old: it takes answers and drops them. Install 1.18 or newer \
+             with `npm install -g opencode-ai@latest`"
+        ));
+    }
+    Ok(Link {
+        run: kept.run.id,
+        client,
+        ours: true,
+        tidied: Arc::default(),
+    })
+}
+
+/// Attends to an engine that somebody else runs: it is never started or stopped.
+async fn attend_foreign(
+    shared: &Shared,
+    report: &Report,
+    endpoint: Endpoint,
+) -> Result<(), StoreError> {
+    let engine = shared
+        .store
+        .ensure_engine(shared.workspace.id, PROGRAM, shared.clock.now())
+        .await?;
+    // There is no telling whether it is the life that an earlier server knew: its own lists decide.
+    let run = match shared.store.unended_runs(engine.id).await?.pop() {
+        Some(run) => run,
+        None => shared.store.begin_run(&engine, shared.clock.now()).await?,
+    };
+    let client = match Opencode::new(endpoint) {
+        Ok(client) => client,
+        Err(error) => {
+            report.status(|status| status.message = error.to_string());
+            return Ok(());
+        }
+    };
+    report.status(|status| {
+        status.run = Some(run.id);
+        status.phase = EnginePhase::Starting;
+    });
+    let link = Link {
+        run: run.id,
+        client,
+        ours: false,
+        tidied: Arc::default(),
+    };
+    EngineRun::new(shared.clone(), link)
+        .attend(report, &shared.ending)
+        .await;
+    Ok(())
+}
+
+/// Ends a life in the ledger, with its asks, its turns, and what its run directory still holds.
+async fn end_life(
+    shared: &Shared,
+    run: &Run,
+    directory: &std::path::Path,
+    why: &str,
+) -> Result<(), StoreError> {
+    let store = &shared.store;
+    let now = shared.clock.now();
+    store.end_run(shared.workspace.id, run.id, why, now).await?;
+    for session in store.busy_sessions(shared.workspace.id).await? {
+        for turn in store.open_turns(session.id).await? {
+            let outcome = TurnOutcome::Failed {
+                reason: format!("the engine ended: {why}"),
+            };
+            store
+                .end_turn(session.workspace, turn.id, &outcome, now)
+                .await?;
+        }
+        store.set_activity(session.id, Activity::Gone, now).await?;
+        shared.live.forget(session.id);
+    }
+    if let Err(error) = std::fs::remove_dir_all(directory)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "a run directory was left behind"
+        );
+    }
+    Ok(())
+}
+
+async fn stop(keeper: &Keeper) {
+    match keeper.stop(GRACE).await {
+        Ok(stopped) if stopped.left > 0 => {
+            tracing::error!("{} processes of an engine could not be ended", stopped.left);
+        }
+        Ok(_) => {}
+        Err(error) => {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "the keeper was gone already"
+            );
+        }
+    }
+}
+
+fn run_directory(shared: &Shared, run: &Run) -> PathBuf {
+    shared
+        .settings
+        .data_directory
+        .join("runs")
+        .join(run.id.to_string())
+}
+
+fn describe(status: &ExitStatus, cause: ExitCause) -> String {
+    match (cause, status) {
+        (ExitCause::Stopped, _) => "it was stopped".to_owned(),
+        (ExitCause::Lonely, _) => "it was without a server for too long".to_owned(),
+        (ExitCause::KeeperLost, _) => "its keeper was killed".to_owned(),
+        (ExitCause::Itself, ExitStatus::Code(code)) => format!("it exited with status {code}"),
+        (ExitCause::Itself, ExitStatus::Signal(signal)) => format!("signal {signal} killed it"),
+        (ExitCause::Itself, ExitStatus::NotStarted(why)) => {
+            format!("it could not be started: {why}")
+        }
+        (ExitCause::Itself, ExitStatus::Unknown) => "it ended".to_owned(),
+    }
+}

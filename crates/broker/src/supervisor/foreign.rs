@@ -1,0 +1,257 @@
+//! Replies that the engine announces: ours are proof, and anybody else's are noticed.
+
+use std::time::Duration;
+
+use countersign_core::ask::{Ask, AskState, Subject, Withdrawal};
+use countersign_core::delivery::{DeliveryState, Evidence, Undeliverable};
+use countersign_core::id::{AskId, SessionId};
+use countersign_engine::opencode::Reply;
+use countersign_store::{AskFilter, NewAlarm};
+
+use crate::error::BrokerError;
+use crate::settings::ForeignAnswer;
+use crate::supervisor::cancel::cancel_turn;
+use crate::supervisor::courier::wording;
+use crate::supervisor::flights::Finding;
+use crate::supervisor::run::EngineRun;
+
+/// How many asks of a session are looked at to find the refusal that another one fell with.
+const SIBLINGS: i64 = 50;
+/// An ask that opened this shortly after a refusal was sent can still have fallen with it.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// A reply that the engine announces.
+#[derive(Debug, Clone)]
+pub(super) struct Announced {
+    /// The request.
+    pub(super) request: String,
+    /// What was replied, in the engine's words.
+    pub(super) reply: String,
+    /// The name of the announcement.
+    pub(super) event: &'static str,
+}
+
+impl EngineRun {
+    /// Takes in that the engine announces a reply.
+    pub(super) async fn take_reply(&self, announced: Announced) -> Result<(), BrokerError> {
+        let finding = self
+            .flights()
+            .announce(&announced.request, &announced.reply);
+        let Some(ask) = self
+            .shared
+            .store
+            .ask_by_native_id(self.link.run, &announced.request)
+            .await?
+        else {
+            return self.unheard_of(&announced).await;
+        };
+        match finding {
+            Some(Finding::Wait | Finding::LookAgain { .. }) => Ok(()),
+            Some(Finding::Delivered) => self.prove(&ask, announced.event).await,
+            Some(Finding::AnsweredElsewhere { reply }) => self.foreign(&ask, &reply).await,
+            None => self.unsent(&ask, &announced).await,
+        }
+    }
+
+    /// Settles an ask's delivery with the engine's announcement as the proof.
+    pub(super) async fn prove(&self, ask: &Ask, event: &str) -> Result<(), BrokerError> {
+        let evidence = Evidence::Announced {
+            event: event.to_owned(),
+        };
+        self.settle_delivered(ask, &evidence).await
+    }
+
+    /// A reply to an ask of ours that this server has not sent.
+    async fn unsent(&self, ask: &Ask, announced: &Announced) -> Result<(), BrokerError> {
+        if self.link.is_tidied(&announced.request) {
+            return Ok(());
+        }
+        match &ask.state {
+            AskState::Open => match self.fell_with(ask, announced).await? {
+                Some(sibling) => {
+                    let why = Withdrawal::SiblingDenied { sibling };
+                    self.shared
+                        .store
+                        .withdraw(ask.id, &why, self.shared.clock.now())
+                        .await?;
+                    Ok(())
+                }
+                None => self.foreign(ask, &announced.reply).await,
+            },
+            // An earlier server perhaps sent this very reply.
+            AskState::Answered(_, delivery)
+                if delivery.attempts > 0
+                    && wording(ask).is_some_and(|said| said == announced.reply) =>
+            {
+                self.prove(ask, announced.event).await
+            }
+            AskState::Answered(..) => self.foreign(ask, &announced.reply).await,
+            // It is over here; the engine only says so too.
+            AskState::Delivered(..)
+            | AskState::Undeliverable(..)
+            | AskState::Expired { .. }
+            | AskState::Withdrawn { .. } => Ok(()),
+        }
+    }
+
+    /// The refused ask of the same session that the engine dropped this one with, if that is what happened.
+    async fn fell_with(
+        &self,
+        ask: &Ask,
+        announced: &Announced,
+    ) -> Result<Option<AskId>, BrokerError> {
+        if announced.reply != "reject" || !matches!(ask.subject, Subject::Permission { .. }) {
+            return Ok(None);
+        }
+        let filter = AskFilter {
+            session: Some(ask.session),
+            ..AskFilter::default()
+        };
+        let siblings = self.shared.store.asks(filter, SIBLINGS).await?;
+        Ok(siblings
+            .into_iter()
+            .filter(|sibling| sibling.id != ask.id && sibling.run == ask.run)
+            .find(|sibling| refused_at(sibling).is_some_and(|at| at.after(SLACK) >= ask.opened_at))
+            .map(|sibling| sibling.id))
+    }
+
+    /// Somebody answered past the ledger.
+    pub(super) async fn foreign(&self, ask: &Ask, reply: &str) -> Result<(), BrokerError> {
+        let store = &self.shared.store;
+        let now = self.shared.clock.now();
+        let reply = reply.to_owned();
+        let ended = if ask.state == AskState::Open {
+            store
+                .withdraw(
+                    ask.id,
+                    &Withdrawal::AnsweredElsewhere {
+                        reply: reply.clone(),
+                    },
+                    now,
+                )
+                .await?
+        } else {
+            store
+                .give_up(
+                    ask.id,
+                    &Undeliverable::AnsweredElsewhere {
+                        reply: reply.clone(),
+                    },
+                    now,
+                )
+                .await?
+        };
+        self.flights().settle(&ask.native_id);
+        if ended && self.link.ours {
+            let what = format!(
+                "`{}` was answered with `{reply}` at the engine itself",
+                ask.subject.summary()
+            );
+            self.alarm(Some(ask.id), ask.session, &what).await?;
+        }
+        Ok(())
+    }
+
+    /// A reply to a request that never reached the ledger.
+    async fn unheard_of(&self, announced: &Announced) -> Result<(), BrokerError> {
+        if self.link.ours && !self.link.is_tidied(&announced.request) {
+            let message = format!(
+                "the engine says that `{}` was answered with `{}`, and it was never asked here",
+                announced.request, announced.reply
+            );
+            tracing::warn!("{message}");
+            let alarm = NewAlarm {
+                workspace: self.shared.workspace.id,
+                session: None,
+                ask: None,
+                message,
+            };
+            self.shared
+                .store
+                .raise_alarm(alarm, self.shared.clock.now())
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn alarm(
+        &self,
+        ask: Option<AskId>,
+        session: SessionId,
+        what: &str,
+    ) -> Result<(), BrokerError> {
+        let stops = self.shared.settings.foreign_answer == ForeignAnswer::Abort;
+        let done = if stops {
+            "the session was stopped"
+        } else {
+            "the session goes on"
+        };
+        let message = format!("{what}, past Countersign; {done}");
+        tracing::warn!(session.id = %session, "{message}");
+        let alarm = NewAlarm {
+            workspace: self.shared.workspace.id,
+            session: Some(session),
+            ask,
+            message,
+        };
+        self.shared
+            .store
+            .raise_alarm(alarm, self.shared.clock.now())
+            .await?;
+        if stops && let Some(session) = self.shared.store.session(session).await? {
+            cancel_turn(&self.shared.store, &self.shared.clock, &self.link, &session).await?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a request that nobody wants any more.
+    pub(super) async fn tidy(&self, request: &str, subject: &Subject) {
+        tidy_request(&self.link, &self.shared.workspace.path, request, subject).await;
+    }
+}
+
+/// Refuses a request that the engine still holds and the ledger has ended.
+pub(super) async fn tidy_request(
+    link: &crate::supervisor::Link,
+    directory: &str,
+    request: &str,
+    subject: &Subject,
+) {
+    link.note_tidied(request);
+    let refused = match subject {
+        Subject::Permission { .. } => {
+            let reply = Reply::Reject {
+                message: "this request is over".to_owned(),
+            };
+            link.client
+                .reply_permission(directory, request, &reply)
+                .await
+        }
+        Subject::Question { .. } => link.client.reject_question(directory, request).await,
+    };
+    if let Err(error) = refused {
+        // It is tried again when the lists are next read.
+        tracing::debug!(
+            error = &error as &dyn std::error::Error,
+            "a request that is over was not tidied up"
+        );
+    }
+}
+
+/// When an ask's refusal went out, if it was refused.
+fn refused_at(ask: &Ask) -> Option<countersign_core::time::Timestamp> {
+    match &ask.state {
+        AskState::Expired { at } => Some(*at),
+        AskState::Answered(answer, delivery)
+        | AskState::Delivered(answer, delivery)
+        | AskState::Undeliverable(answer, delivery) => match &delivery.state {
+            _ if answer.choice.is_yes() => None,
+            DeliveryState::Pending => None,
+            DeliveryState::Sending { since } => Some(*since),
+            DeliveryState::Delivered { at, .. } | DeliveryState::Undeliverable { at, .. } => {
+                Some(*at)
+            }
+        },
+        AskState::Open | AskState::Withdrawn { .. } => None,
+    }
+}

@@ -1,0 +1,376 @@
+//! Takes in what the engine announces and writes it into the ledger.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use countersign_core::ask::{AskState, Door};
+use countersign_core::event::Delta;
+use countersign_core::session::{Activity, Item, Session, ToolStatus, TurnOutcome};
+use countersign_engine::opencode::{
+    EngineAsk, Message, Part, Permission, QuestionRequest, Signal, Status, permission_ask,
+    question_ask,
+};
+use countersign_store::{NewAsk, Opened};
+use serde_json::Value;
+
+use crate::error::BrokerError;
+use crate::supervisor::foreign::Announced;
+use crate::supervisor::run::EngineRun;
+use crate::supervisor::verdict;
+
+/// How long a tool call's input is waited for: the request for leave can come before it.
+const INPUT_PATIENCE: Duration = Duration::from_secs(2);
+/// How many messages are read to find out how a turn ended.
+const VERDICT_MESSAGES: u32 = 30;
+/// More of these are not remembered: what is forgotten is only whose words they were.
+const MEMORY: usize = 10_000;
+
+/// What has to be remembered between announcements, for as long as the stream holds.
+pub(super) struct Intake<'a> {
+    run: &'a EngineRun,
+    /// The messages that users wrote.
+    user_messages: HashMap<String, bool>,
+    /// The pieces that are thoughts.
+    thoughts: HashMap<String, bool>,
+}
+
+impl<'a> Intake<'a> {
+    pub(super) fn new(run: &'a EngineRun) -> Self {
+        Self {
+            run,
+            user_messages: HashMap::new(),
+            thoughts: HashMap::new(),
+        }
+    }
+
+    /// Takes in one announcement.
+    pub(super) async fn take(&mut self, signal: Signal) -> Result<(), BrokerError> {
+        let run = self.run;
+        let replied = |request, reply: &str, event| {
+            run.take_reply(Announced {
+                request,
+                reply: reply.to_owned(),
+                event,
+            })
+        };
+        match signal {
+            Signal::PermissionAsked(asked, raw) => run.take_permission(*asked, raw).await,
+            Signal::QuestionAsked(asked, raw) => run.take_question(*asked, raw).await,
+            Signal::PermissionReplied { request, reply } => {
+                replied(request, &reply, "permission.replied").await
+            }
+            Signal::QuestionReplied { request } => {
+                replied(request, "replied", "question.replied").await
+            }
+            Signal::QuestionRejected { request } => {
+                replied(request, "rejected", "question.rejected").await
+            }
+            Signal::SessionChanged(native) => run.learn_session(&native).await.map(drop),
+            Signal::SessionStatus { session, status } => self.take_status(&session, status).await,
+            Signal::SessionFailed {
+                session: Some(session),
+                error,
+            } if !error.is_abort() => self.notice(&session, error.sentence()).await,
+            Signal::MessageChanged(message) => self.take_message(&message).await,
+            Signal::PartChanged(part) => self.take_part(&part).await,
+            Signal::PartGrew {
+                session,
+                part,
+                field,
+                text,
+            } if field == "text" => self.take_words(&session, part, text).await,
+            Signal::InstanceDisposed => run.reconcile().await,
+            Signal::Unreadable { kind, message } => {
+                tracing::warn!(
+                    event = kind,
+                    "the engine said something unreadable: {message}"
+                );
+                run.reconcile().await
+            }
+            Signal::SessionFailed { .. }
+            | Signal::PartGrew { .. }
+            | Signal::Alive
+            | Signal::Other => Ok(()),
+        }
+    }
+
+    async fn notice(&self, session: &str, text: String) -> Result<(), BrokerError> {
+        let id = format!("notice-{}", self.run.shared.clock.now().as_micros());
+        let session = self.run.session(session).await?;
+        self.put(&session, &id, &Item::Notice { text }).await
+    }
+
+    async fn take_message(&mut self, message: &Message) -> Result<(), BrokerError> {
+        remember(
+            &mut self.user_messages,
+            message.id.clone(),
+            message.role == "user",
+        );
+        match &message.agent {
+            Some(agent) if message.role == "assistant" => {
+                self.run.name_agent(&message.session_id, agent).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn take_words(
+        &self,
+        session: &str,
+        part: String,
+        text: String,
+    ) -> Result<(), BrokerError> {
+        let session = self.run.session(session).await?;
+        self.run.shared.live.say(Delta {
+            workspace: session.workspace,
+            session: session.id,
+            thought: self.thoughts.get(&part).copied().unwrap_or(false),
+            item: part,
+            text,
+        });
+        Ok(())
+    }
+
+    async fn take_status(&self, session: &str, status: Status) -> Result<(), BrokerError> {
+        let session = self.run.session(session).await?;
+        match status {
+            Status::Idle => self.run.take_idle(&session).await,
+            Status::Busy | Status::Unknown => self.run.take_busy(&session).await,
+            Status::Retry { message } => {
+                let text =
+                    format!("The model's provider failed, and opencode tries again: {message}");
+                self.put(&session, "retry", &Item::Notice { text }).await
+            }
+        }
+    }
+
+    async fn take_part(&mut self, part: &Part) -> Result<(), BrokerError> {
+        remember(
+            &mut self.thoughts,
+            part.id.clone(),
+            part.kind == "reasoning",
+        );
+        let from_user = self
+            .user_messages
+            .get(&part.message_id)
+            .copied()
+            .unwrap_or(false);
+        let Some(item) = item(part, from_user) else {
+            return Ok(());
+        };
+        let session = self.run.session(&part.session_id).await?;
+        self.put(&session, &part.id, &item).await
+    }
+
+    async fn put(&self, session: &Session, id: &str, item: &Item) -> Result<(), BrokerError> {
+        let shared = &self.run.shared;
+        shared
+            .store
+            .put_item(session.workspace, session.id, id, item, shared.clock.now())
+            .await?;
+        shared.live.finish(session.id, id);
+        Ok(())
+    }
+}
+
+fn remember(memory: &mut HashMap<String, bool>, key: String, value: bool) {
+    if memory.len() >= MEMORY {
+        memory.clear();
+    }
+    memory.insert(key, value);
+}
+
+/// What a piece of a message is in a transcript; nothing while it grows or if it is not shown.
+pub(super) fn item(part: &Part, from_user: bool) -> Option<Item> {
+    let text = || part.text.clone();
+    match part.kind.as_str() {
+        "text" if part.synthetic || part.text.is_empty() => None,
+        "text" if from_user => Some(Item::Prompt { text: text() }),
+        "text" => part.time.end.map(|_| Item::Text { text: text() }),
+        "reasoning" if !part.text.is_empty() => {
+            part.time.end.map(|_| Item::Thought { text: text() })
+        }
+        "tool" => part.state.as_ref().map(|state| Item::Tool {
+            tool: part.tool.clone(),
+            status: match state.status.as_str() {
+                "completed" => ToolStatus::Completed,
+                "error" => ToolStatus::Failed,
+                "running" => ToolStatus::Running,
+                _ => ToolStatus::Pending,
+            },
+            input: state.input.clone(),
+            output: if state.error.is_empty() {
+                state.output.clone()
+            } else {
+                state.error.clone()
+            },
+            child: state
+                .metadata
+                .get("sessionId")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        }),
+        _ => None,
+    }
+}
+
+impl EngineRun {
+    /// Opens the ask in a permission request, or finds it.
+    pub(super) async fn take_permission(
+        &self,
+        permission: Permission,
+        raw: Value,
+    ) -> Result<(), BrokerError> {
+        let input = self.missing_input(&permission).await;
+        self.open(permission_ask(permission, raw, input.as_ref()))
+            .await
+    }
+
+    /// Opens the ask in a question, or finds it.
+    pub(super) async fn take_question(
+        &self,
+        request: QuestionRequest,
+        raw: Value,
+    ) -> Result<(), BrokerError> {
+        self.open(question_ask(request, raw)).await
+    }
+
+    /// What the tool call was given, where the request itself does not say it.
+    async fn missing_input(&self, permission: &Permission) -> Option<Value> {
+        let said = permission
+            .metadata
+            .as_object()
+            .is_some_and(|fields| !fields.is_empty());
+        let tool = permission.tool.as_ref().filter(|_| !said)?;
+        let directory = &self.shared.workspace.path;
+        let deadline = tokio::time::Instant::now() + INPUT_PATIENCE;
+        loop {
+            let call = self
+                .link
+                .client
+                .tool_call(directory, &permission.session_id, tool)
+                .await;
+            let input = call
+                .ok()
+                .flatten()
+                .and_then(|part| part.state)
+                .map(|state| state.input);
+            if let Some(input) =
+                input.filter(|input| input.as_object().is_some_and(|it| !it.is_empty()))
+            {
+                return Some(input);
+            }
+            if tokio::time::Instant::now() >= deadline {
+                return None;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn open(&self, ask: EngineAsk) -> Result<(), BrokerError> {
+        let shared = &self.shared;
+        let session = self.session(&ask.session).await?;
+        let now = shared.clock.now();
+        let opened = shared
+            .store
+            .open_ask(
+                NewAsk {
+                    workspace: shared.workspace.id,
+                    door: Door::Opencode,
+                    run: self.link.run,
+                    session: session.id,
+                    native_id: ask.native_id,
+                    directory: shared.workspace.path.clone(),
+                    subject: ask.subject,
+                    arguments: ask.arguments,
+                    raw: ask.raw,
+                    options: ask.options,
+                    expires_at: shared.settings.ask_expiry.map(|life| now.after(life)),
+                },
+                now,
+            )
+            .await?;
+        match opened {
+            Opened::Fresh(ask) => {
+                tracing::info!(ask.id = %ask.id, session.id = %session.id, "ask `{}` was opened", ask.id);
+                Ok(())
+            }
+            // The engine still waits for what the ledger says is over: a turn that was cancelled leaves
+            // such requests behind, and nothing but a no ends them.
+            Opened::Known(ask) => match ask.state {
+                AskState::Withdrawn { .. } | AskState::Undeliverable(..) => {
+                    self.tidy(&ask.native_id, &ask.subject).await;
+                    Ok(())
+                }
+                AskState::Open
+                | AskState::Answered(..)
+                | AskState::Delivered(..)
+                | AskState::Expired { .. } => Ok(()),
+            },
+        }
+    }
+
+    /// Notes the name of the agent that speaks in a session.
+    async fn name_agent(&self, native_id: &str, agent: &str) -> Result<(), BrokerError> {
+        let session = self.session(native_id).await?;
+        if session.agent != agent {
+            let named = Session {
+                agent: agent.to_owned(),
+                changed_at: self.shared.clock.now(),
+                ..session
+            };
+            self.shared.store.put_session(&named).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn take_busy(&self, session: &Session) -> Result<(), BrokerError> {
+        let now = self.shared.clock.now();
+        self.shared
+            .store
+            .set_activity(session.id, Activity::Busy, now)
+            .await?;
+        Ok(())
+    }
+
+    /// A session is idle: its turns have ended, and how is in its messages.
+    pub(super) async fn take_idle(&self, session: &Session) -> Result<(), BrokerError> {
+        let shared = &self.shared;
+        shared.live.forget(session.id);
+        self.end_turns(session).await?;
+        shared
+            .store
+            .set_activity(session.id, Activity::Idle, shared.clock.now())
+            .await?;
+        Ok(())
+    }
+
+    async fn end_turns(&self, session: &Session) -> Result<(), BrokerError> {
+        let shared = &self.shared;
+        let turns = shared.store.open_turns(session.id).await?;
+        if turns.is_empty() {
+            return Ok(());
+        }
+        let messages: Vec<_> = self
+            .link
+            .client
+            .messages(&shared.workspace.path, &session.native_id, VERDICT_MESSAGES)
+            .await
+            .map_err(BrokerError::Engine)?
+            .into_iter()
+            .map(|(message, _)| message)
+            .collect();
+        // A prompt that came while another turn was under way is part of that turn and ends with it.
+        let mut outcome: Option<TurnOutcome> = None;
+        for turn in turns.iter().rev() {
+            outcome = verdict::outcome(&messages, &turn.native_id).or(outcome);
+            if let Some(outcome) = &outcome {
+                shared
+                    .store
+                    .end_turn(session.workspace, turn.id, outcome, shared.clock.now())
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}

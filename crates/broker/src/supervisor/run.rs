@@ -1,0 +1,151 @@
+//! One life of an engine, from the moment it can be talked to until it ends.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use countersign_core::event::EnginePhase;
+use countersign_engine::opencode::{Frames, StreamError};
+use tokio_util::sync::CancellationToken;
+
+use crate::supervisor::flights::Flights;
+use crate::supervisor::intake::Intake;
+use crate::supervisor::{Link, Report, Shared, courier};
+
+/// How long to wait before a broken event stream is opened again.
+const REOPEN: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+];
+
+/// A life of an engine, as its tasks share it.
+pub(super) struct EngineRun {
+    pub(super) shared: Shared,
+    pub(super) link: Link,
+    flights: Mutex<Flights>,
+}
+
+impl EngineRun {
+    pub(super) fn new(shared: Shared, link: Link) -> Self {
+        Self {
+            shared,
+            link,
+            flights: Mutex::default(),
+        }
+    }
+
+    pub(super) fn flights(&self) -> MutexGuard<'_, Flights> {
+        // What is known of replies stays true whatever panicked.
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Attends to the engine until `over`: takes in what it says and carries answers to it. After every
+    /// gap in what it says, its lists are read.
+    pub(super) async fn attend(&self, report: &Report, over: &CancellationToken) {
+        let carrying = courier::carry(self, &report.wake, over);
+        let listening = async {
+            let mut failures = 0;
+            while !over.is_cancelled() {
+                match self.listen(report, &mut failures, over).await {
+                    Ok(()) => return,
+                    Err(message) => {
+                        tracing::debug!("lost touch with the engine: {message}");
+                        self.unreachable(report, failures, &message).await;
+                    }
+                }
+                let wait = REOPEN[failures.min(REOPEN.len() - 1)];
+                failures += 1;
+                tokio::select! {
+                    () = over.cancelled() => return,
+                    () = tokio::time::sleep(wait) => {}
+                }
+            }
+        };
+        tokio::join!(carrying, listening);
+    }
+
+    /// Follows the event stream until it breaks; an error says how.
+    async fn listen(
+        &self,
+        report: &Report,
+        failures: &mut usize,
+        over: &CancellationToken,
+    ) -> Result<(), String> {
+        let mut frames = self
+            .link
+            .client
+            .events()
+            .await
+            .map_err(|error| error.to_string())?;
+        let mut intake = Intake::new(self);
+        // Whatever happens from here on is in the stream; whatever happened before is in the lists.
+        self.reconcile().await.map_err(|error| error.to_string())?;
+        *failures = 0;
+        self.reachable(report).await;
+        loop {
+            let frame = tokio::select! {
+                () = over.cancelled() => return Ok(()),
+                frame = next(&mut frames) => frame.map_err(|error| error.to_string())?,
+            };
+            if frame
+                .directory
+                .as_ref()
+                .is_some_and(|directory| *directory != self.shared.workspace.path)
+            {
+                continue;
+            }
+            intake
+                .take(frame.signal)
+                .await
+                .map_err(|error| error.to_string())?;
+        }
+    }
+
+    async fn reachable(&self, report: &Report) {
+        let message = format!("opencode is ready in {}", self.shared.workspace.path);
+        report.link.send_replace(Some(self.link.clone()));
+        report.status(|status| {
+            status.phase = EnginePhase::Ready;
+            status.message.clone_from(&message);
+        });
+        self.note(EnginePhase::Ready, &message).await;
+    }
+
+    /// A first failure is not worth a word: the stream is opened again at once.
+    async fn unreachable(&self, report: &Report, failures: usize, message: &str) {
+        if failures < 2 {
+            return;
+        }
+        let message = format!("opencode cannot be reached: {message}");
+        report.status(|status| {
+            status.phase = EnginePhase::Unreachable;
+            status.message.clone_from(&message);
+        });
+        self.note(EnginePhase::Unreachable, &message).await;
+    }
+
+    async fn note(&self, phase: EnginePhase, message: &str) {
+        let noted = self
+            .shared
+            .store
+            .set_run_state(
+                self.shared.workspace.id,
+                self.link.run,
+                phase,
+                message,
+                self.shared.clock.now(),
+            )
+            .await;
+        if let Err(error) = noted {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the engine's state was not noted"
+            );
+        }
+    }
+}
+
+async fn next(frames: &mut Frames) -> Result<countersign_engine::opencode::Frame, StreamError> {
+    frames.next().await
+}

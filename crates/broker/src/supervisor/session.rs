@@ -1,0 +1,142 @@
+//! The engine's sessions in the ledger: known by their native id, with their parents.
+
+use std::pin::Pin;
+
+use countersign_core::id::{SessionId, TurnId, WorkspaceId};
+use countersign_core::session::{Activity, Session};
+use countersign_core::time::Clock;
+use countersign_engine::opencode as native;
+use countersign_store::{Store, StoreError};
+
+use crate::error::BrokerError;
+use crate::supervisor::run::EngineRun;
+
+/// Who asks, until the engine has said the name of its agent.
+const UNNAMED_AGENT: &str = "opencode";
+
+/// What the engine is to call the message of a turn: the same for the same turn, so that sending it again
+/// changes nothing.
+pub(crate) fn message_id(turn: TurnId) -> String {
+    format!("msg_{}", digits(turn))
+}
+
+/// What the engine is to call the words in the message of a turn.
+pub(crate) fn part_id(turn: TurnId) -> String {
+    format!("prt_{}", digits(turn))
+}
+
+fn digits(turn: TurnId) -> String {
+    let id = turn.to_string();
+    id.strip_prefix("turn_").map_or(id.clone(), str::to_owned)
+}
+
+/// Writes a session of the engine's down.
+pub(crate) async fn remember_session(
+    store: &Store,
+    clock: &Clock,
+    workspace: WorkspaceId,
+    directory: &str,
+    native: &native::Session,
+    parent: Option<SessionId>,
+) -> Result<Session, StoreError> {
+    let now = clock.now();
+    let known = store.session_by_native_id(workspace, &native.id).await?;
+    let session = match known {
+        Some(known) if known.title == native.title => return Ok(known),
+        Some(known) => Session {
+            title: native.title.clone(),
+            changed_at: now,
+            ..known
+        },
+        None => Session {
+            id: SessionId::generate(now),
+            workspace,
+            native_id: native.id.clone(),
+            parent,
+            title: native.title.clone(),
+            directory: directory.to_owned(),
+            agent: UNNAMED_AGENT.to_owned(),
+            activity: Activity::Idle,
+            started_at: now,
+            changed_at: now,
+        },
+    };
+    store.put_session(&session).await
+}
+
+impl EngineRun {
+    /// The session that the engine calls `native_id`, with its parents, written down if it is new.
+    ///
+    /// A session that we did not make, one of a sub-agent, gets our rules at that moment.
+    pub(super) fn session<'a>(
+        &'a self,
+        native_id: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<Session, BrokerError>> + Send + 'a>> {
+        Box::pin(async move {
+            let workspace = &self.shared.workspace;
+            if let Some(known) = self
+                .shared
+                .store
+                .session_by_native_id(workspace.id, native_id)
+                .await?
+            {
+                return Ok(known);
+            }
+            let native = self
+                .link
+                .client
+                .session(&workspace.path, native_id)
+                .await
+                .map_err(BrokerError::Engine)?
+                .ok_or_else(|| BrokerError::missing("session of the engine", native_id))?;
+            self.learn_session(&native).await
+        })
+    }
+
+    /// Takes in what the engine says about a session.
+    pub(super) async fn learn_session(
+        &self,
+        native: &native::Session,
+    ) -> Result<Session, BrokerError> {
+        let workspace = &self.shared.workspace;
+        let known = self
+            .shared
+            .store
+            .session_by_native_id(workspace.id, &native.id)
+            .await?;
+        let parent = match &native.parent_id {
+            Some(parent) => Some(self.session(parent).await?.id),
+            None => None,
+        };
+        if known.is_none() && parent.is_some() && self.link.ours {
+            self.impose_rules(&native.id).await;
+        }
+        let session = remember_session(
+            &self.shared.store,
+            &self.shared.clock,
+            workspace.id,
+            &workspace.path,
+            native,
+            parent,
+        )
+        .await?;
+        Ok(session)
+    }
+
+    async fn impose_rules(&self, native_id: &str) {
+        let directory = &self.shared.workspace.path;
+        let imposed = async {
+            let rules = self.link.client.ask_rules(directory).await?;
+            self.link
+                .client
+                .add_rules(directory, native_id, &rules)
+                .await
+        };
+        if let Err(error) = imposed.await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "a sub-agent's session goes by the engine's configuration alone"
+            );
+        }
+    }
+}
