@@ -16,6 +16,7 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
   const ready = () => armed() && attemptOf(props.ask.id)?.kind !== "sending";
   const canAlways = () => props.subject.targets.length > 0;
   let field: HTMLTextAreaElement | undefined;
+  let allow: HTMLButtonElement | undefined;
 
   const send = (request: AnswerRequest) => {
     if (ready()) void sendAnswer(props.ask.id, request);
@@ -23,8 +24,15 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
   const choose = () => {
     if (ready() && canAlways()) setChoosing(true);
   };
+  // A key answers what its buttons are seen for; otherwise it brings them into sight.
+  const inSight = (act: () => void) => () => {
+    if (allow !== undefined && isInSight(allow)) act();
+    else allow?.scrollIntoView({ block: "center" });
+  };
   bindKeys(() =>
-    props.hasKeys ? { allow: () => send(allowOnce()), always: choose, deny: () => field?.focus() } : {},
+    props.hasKeys
+      ? { allow: inSight(() => send(allowOnce())), always: inSight(choose), deny: () => field?.focus() }
+      : {},
   );
 
   return (
@@ -34,7 +42,13 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
       <SiblingWarning count={props.siblings} />
       <div class="answer-row">
         <div class="answer-yes">
-          <button type="button" class="primary" aria-disabled={!ready()} onClick={() => send(allowOnce())}>
+          <button
+            type="button"
+            class="primary"
+            aria-disabled={!ready()}
+            ref={(element) => (allow = element)}
+            onClick={() => send(allowOnce())}
+          >
             Allow once <kbd aria-hidden="true">a</kbd>
           </button>
           <Show when={canAlways()}>
@@ -68,4 +82,11 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
       </Show>
     </fieldset>
   );
+}
+
+/** Whether a person could press the element where it is now. */
+function isInSight(element: Element): boolean {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  const hit = document.elementFromPoint(x + width / 2, y + height / 2);
+  return hit !== null && element.contains(hit);
 }

@@ -1,6 +1,6 @@
 /* One line that recalls what a tool was given; the whole input is shown beside it. */
 
-const TELLING = ["command", "filePath", "path", "pattern", "url", "query", "description", "prompt"];
+const TELLING = ["command", "filePath", "pattern", "path", "url", "query", "description", "prompt"];
 
 export function inputLine(input: unknown): string {
   if (typeof input === "string") return firstLine(input);
