@@ -5,6 +5,7 @@ use std::fs;
 use crate::{
     invocation::Invocation,
     peers,
+    postgres::PostgresCluster,
     repository::Repository,
     step::Step,
     tool::{DENY, NEXTEST},
@@ -38,7 +39,7 @@ pub(crate) fn steps(repository: &Repository, selection: &Selection) -> Vec<Step>
 fn quick(repository: &Repository, filter: &[String]) -> Vec<Step> {
     let mut steps = vec![formatting(repository), lints(repository)];
     steps.extend(NEXTEST.installation(repository));
-    steps.push(tests(repository, "quick", filter));
+    steps.push(quick_tests(repository, filter));
     steps
 }
 
@@ -62,14 +63,15 @@ fn full(repository: &Repository, filter: &[String]) -> Vec<Step> {
         DENY.invocation(repository, "check licenses bans sources"),
     ));
     steps.extend(NEXTEST.installation(repository));
-    steps.push(tests(repository, "default", filter));
+    // Tests start these as processes of their own.
+    steps.push(Step::command(
+        "programs",
+        cargo("cargo build --package countersign --package countersign-testkit --bins"),
+    ));
+    steps.push(all_tests(repository, filter));
     steps.push(Step::command(
         "documented examples",
         cargo("cargo test --workspace --doc"),
-    ));
-    steps.push(Step::command(
-        "program",
-        cargo("cargo build --package countersign"),
     ));
     steps.push(Step::command(
         "browser tests",
@@ -119,10 +121,26 @@ fn web_packages(repository: &Repository) -> Step {
     })
 }
 
-fn tests(repository: &Repository, profile: &str, filter: &[String]) -> Step {
-    let invocation = NEXTEST
+/// The fast tests, on SQLite alone.
+fn quick_tests(repository: &Repository, filter: &[String]) -> Step {
+    Step::command("tests", nextest(repository, "quick", filter))
+}
+
+/// All tests, with a PostgreSQL server that lives as long as they run.
+fn all_tests(repository: &Repository, filter: &[String]) -> Step {
+    let invocation = nextest(repository, "default", filter);
+    let target = repository.target.clone();
+    Step::work("tests", &invocation.to_string(), move || {
+        let cluster = PostgresCluster::start(&target)?;
+        invocation
+            .variable("COUNTERSIGN_TEST_POSTGRES", cluster.url())
+            .run()
+    })
+}
+
+fn nextest(repository: &Repository, profile: &str, filter: &[String]) -> Invocation {
+    NEXTEST
         .invocation(repository, &format!("run --workspace --profile {profile}"))
         .arguments(filter)
-        .variable("COUNTERSIGN_PEERS", repository.peers());
-    Step::command("tests", invocation)
+        .variable("COUNTERSIGN_PEERS", repository.peers())
 }

@@ -6,6 +6,7 @@
 mod check;
 mod invocation;
 mod peers;
+mod postgres;
 mod repository;
 mod step;
 mod tool;

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The year 9999 begins: the last point that is ever meant.
+const LAST_MICROS: i64 = 253_370_764_800_000_000;
+
 /// A point in time in microseconds since 1970, as it is stored; RFC 3339 in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
@@ -22,11 +25,15 @@ impl Timestamp {
         self.0
     }
 
-    /// The point `duration` later, or the last one there is.
+    /// The point `duration` later, or the last one that is ever meant.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        Self(self.0.saturating_add(micros))
+        Self(
+            self.0
+                .saturating_add(micros)
+                .min(jiff::Timestamp::MAX.as_microsecond()),
+        )
     }
 
     /// How long ago `earlier` was; nothing if it has not been yet.
@@ -118,6 +125,13 @@ mod tests {
         let json = serde_json::to_string(&time).unwrap();
         assert_eq!(json, "\"2026-11-15T18:43:57.833001Z\"");
         assert_eq!(serde_json::from_str::<Timestamp>(&json).unwrap(), time);
+    }
+
+    #[test]
+    fn no_duration_leads_beyond_what_can_be_written_and_read() {
+        let end = Timestamp::from_micros(0).after(Duration::MAX);
+        let json = serde_json::to_string(&end).unwrap();
+        assert_eq!(serde_json::from_str::<Timestamp>(&json).unwrap(), end);
     }
 
     #[test]
