@@ -29,11 +29,7 @@ impl Timestamp {
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        Self(
-            self.0
-                .saturating_add(micros)
-                .min(jiff::Timestamp::MAX.as_microsecond()),
-        )
+        Self(self.0.saturating_add(micros).min(LAST_MICROS))
     }
 
     /// How long ago `earlier` was; nothing if it has not been yet.
