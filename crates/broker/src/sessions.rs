@@ -112,6 +112,7 @@ impl Broker {
             .ask_rules(directory)
             .await
             .map_err(BrokerError::Engine)?;
+        let making = link.making.lock().await;
         let native = link
             .client
             .create_session(directory, title, &rules)
@@ -126,6 +127,7 @@ impl Broker {
             None,
         )
         .await?;
+        drop(making);
         self.session_context(caller, session).await
     }
 

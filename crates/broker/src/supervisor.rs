@@ -56,11 +56,22 @@ pub(crate) struct Link {
     pub(crate) client: Opencode,
     /// Whether we started it: then nobody else has any business answering it.
     pub(crate) ours: bool,
+    /// Held while a session is being made at our own wish, until it is in the ledger.
+    pub(crate) making: Arc<tokio::sync::Mutex<()>>,
     /// Requests that we refuse ourselves to tidy up; their announcements mean nothing.
     pub(crate) tidied: Arc<Mutex<std::collections::HashSet<String>>>,
 }
 
 impl Link {
+    pub(crate) fn new(run: RunId, client: Opencode, ours: bool) -> Self {
+        Self {
+            run,
+            client,
+            ours,
+            making: Arc::default(),
+            tidied: Arc::default(),
+        }
+    }
     /// Notes that we are about to refuse `request` to tidy up.
     pub(crate) fn note_tidied(&self, request: &str) {
         self.tidied

@@ -1,7 +1,6 @@
 //! The lives of a workspace's engine: taken up from an earlier server, begun, ended, begun again.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
@@ -33,6 +32,8 @@ const BACK_OFF: [Duration; 6] = [
 /// A life that lasts this long was a good one.
 const GOOD_LIFE: Duration = Duration::from_mins(1);
 const PROGRAM: &str = "opencode";
+/// What an engine is called that somebody else runs.
+const ATTACHED: &str = "opencode, attached";
 
 /// A life of an engine that a keeper keeps.
 pub(super) struct Kept {
@@ -112,7 +113,12 @@ pub(super) async fn adopt(shared: &Shared, report: &Report) -> Result<Option<Kep
                 "its keeper is gone".to_owned()
             }
         };
-        end_life(shared, &run, &directory, &why).await?;
+        // The sessions are those of the life that goes on, if one does.
+        if adopted.is_some() {
+            end_run(shared, &run, &directory, &why).await?;
+        } else {
+            end_life(shared, &run, &directory, &why).await?;
+        }
     }
     Ok(adopted)
 }
@@ -168,7 +174,7 @@ async fn launch(
     shared: &Shared,
     report: &Report,
     engine: &Engine,
-    program: Option<&std::path::Path>,
+    program: Option<&Path>,
     inherit: &[String],
 ) -> Result<Result<Kept, String>, StoreError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -277,12 +283,7 @@ async fn ready_link(shared: &Shared, report: &Report, kept: &Kept) -> Result<Lin
              with `npm install -g opencode-ai@latest`"
         ));
     }
-    Ok(Link {
-        run: kept.run.id,
-        client,
-        ours: true,
-        tidied: Arc::default(),
-    })
+    Ok(Link::new(kept.run.id, client, true))
 }
 
 /// Attends to an engine that somebody else runs: it is never started or stopped.
@@ -293,7 +294,7 @@ async fn attend_foreign(
 ) -> Result<(), StoreError> {
     let engine = shared
         .store
-        .ensure_engine(shared.workspace.id, PROGRAM, shared.clock.now())
+        .ensure_engine(shared.workspace.id, ATTACHED, shared.clock.now())
         .await?;
     // There is no telling whether it is the life that an earlier server knew: its own lists decide.
     let run = match shared.store.unended_runs(engine.id).await?.pop() {
@@ -311,29 +312,24 @@ async fn attend_foreign(
         status.run = Some(run.id);
         status.phase = EnginePhase::Starting;
     });
-    let link = Link {
-        run: run.id,
-        client,
-        ours: false,
-        tidied: Arc::default(),
-    };
+    let link = Link::new(run.id, client, false);
     EngineRun::new(shared.clone(), link)
         .attend(report, &shared.ending)
         .await;
     Ok(())
 }
 
-/// Ends a life in the ledger, with its asks, its turns, and what its run directory still holds.
+/// Ends a life in the ledger, with its asks and its turns, and removes its run directory.
 async fn end_life(
     shared: &Shared,
     run: &Run,
-    directory: &std::path::Path,
+    directory: &Path,
     why: &str,
 ) -> Result<(), StoreError> {
     let store = &shared.store;
-    let now = shared.clock.now();
-    store.end_run(shared.workspace.id, run.id, why, now).await?;
+    end_run(shared, run, directory, why).await?;
     for session in store.busy_sessions(shared.workspace.id).await? {
+        let now = shared.clock.now();
         for turn in store.open_turns(session.id).await? {
             let outcome = TurnOutcome::Failed {
                 reason: format!("the engine ended: {why}"),
@@ -345,6 +341,20 @@ async fn end_life(
         store.set_activity(session.id, Activity::Gone, now).await?;
         shared.live.forget(session.id);
     }
+    Ok(())
+}
+
+/// Ends a life in the ledger, with its asks, and removes its run directory.
+async fn end_run(
+    shared: &Shared,
+    run: &Run,
+    directory: &Path,
+    why: &str,
+) -> Result<(), StoreError> {
+    shared
+        .store
+        .end_run(shared.workspace.id, run.id, why, shared.clock.now())
+        .await?;
     if let Err(error) = std::fs::remove_dir_all(directory)
         && error.kind() != std::io::ErrorKind::NotFound
     {

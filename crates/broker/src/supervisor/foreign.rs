@@ -174,7 +174,8 @@ impl EngineRun {
         Ok(())
     }
 
-    async fn alarm(
+    /// Raises the alarm about something that was done past us, and stops the session if that is wished.
+    pub(super) async fn alarm(
         &self,
         ask: Option<AskId>,
         session: SessionId,

@@ -70,7 +70,7 @@ impl<'a> Intake<'a> {
             Signal::SessionFailed {
                 session: Some(session),
                 error,
-            } if !error.is_abort() => self.notice(&session, error.sentence()).await,
+            } if !error.is_abort() => self.take_failure(&session, error.sentence()).await,
             Signal::MessageChanged(message) => self.take_message(&message).await,
             Signal::PartChanged(part) => self.take_part(&part).await,
             Signal::PartGrew {
@@ -94,10 +94,32 @@ impl<'a> Intake<'a> {
         }
     }
 
-    async fn notice(&self, session: &str, text: String) -> Result<(), BrokerError> {
+    /// A session failed. A turn that the engine could not even begin ends here: no idle will follow.
+    async fn take_failure(&self, native_id: &str, reason: String) -> Result<(), BrokerError> {
         let id = format!("notice-{}", self.run.shared.clock.now().as_micros());
-        let session = self.run.session(session).await?;
-        self.put(&session, &id, &Item::Notice { text }).await
+        let session = self.run.session(native_id).await?;
+        self.put(
+            &session,
+            &id,
+            &Item::Notice {
+                text: reason.clone(),
+            },
+        )
+        .await?;
+        let directory = &self.run.shared.workspace.path;
+        let statuses = self
+            .run
+            .link
+            .client
+            .statuses(directory)
+            .await
+            .map_err(BrokerError::Engine)?;
+        if statuses.contains_key(native_id) {
+            return Ok(());
+        }
+        self.run
+            .rest(&session, Some(TurnOutcome::Failed { reason }))
+            .await
     }
 
     async fn take_message(&mut self, message: &Message) -> Result<(), BrokerError> {
@@ -335,9 +357,18 @@ impl EngineRun {
 
     /// A session is idle: its turns have ended, and how is in its messages.
     pub(super) async fn take_idle(&self, session: &Session) -> Result<(), BrokerError> {
+        self.rest(session, None).await
+    }
+
+    /// A session has come to rest. `otherwise` is how a turn ended that the engine never replied to.
+    async fn rest(
+        &self,
+        session: &Session,
+        otherwise: Option<TurnOutcome>,
+    ) -> Result<(), BrokerError> {
         let shared = &self.shared;
         shared.live.forget(session.id);
-        self.end_turns(session).await?;
+        self.end_turns(session, otherwise).await?;
         shared
             .store
             .set_activity(session.id, Activity::Idle, shared.clock.now())
@@ -345,7 +376,11 @@ impl EngineRun {
         Ok(())
     }
 
-    async fn end_turns(&self, session: &Session) -> Result<(), BrokerError> {
+    async fn end_turns(
+        &self,
+        session: &Session,
+        otherwise: Option<TurnOutcome>,
+    ) -> Result<(), BrokerError> {
         let shared = &self.shared;
         let turns = shared.store.open_turns(session.id).await?;
         if turns.is_empty() {
@@ -361,7 +396,7 @@ impl EngineRun {
             .map(|(message, _)| message)
             .collect();
         // A prompt that came while another turn was under way is part of that turn and ends with it.
-        let mut outcome: Option<TurnOutcome> = None;
+        let mut outcome = otherwise;
         for turn in turns.iter().rev() {
             outcome = verdict::outcome(&messages, &turn.native_id).or(outcome);
             if let Some(outcome) = &outcome {

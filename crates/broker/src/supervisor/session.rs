@@ -67,7 +67,8 @@ pub(crate) async fn remember_session(
 impl EngineRun {
     /// The session that the engine calls `native_id`, with its parents, written down if it is new.
     ///
-    /// A session that we did not make, one of a sub-agent, gets our rules at that moment.
+    /// A session that we did not make gets our rules at that moment: a sub-agent's, and one that somebody
+    /// started at the engine itself, which is an alarm as well.
     pub(super) fn session<'a>(
         &'a self,
         native_id: &'a str,
@@ -87,8 +88,14 @@ impl EngineRun {
                 .client
                 .session(&workspace.path, native_id)
                 .await
-                .map_err(BrokerError::Engine)?
-                .ok_or_else(|| BrokerError::missing("session of the engine", native_id))?;
+                .map_err(BrokerError::Engine)?;
+            // One that was deleted can still be busy, and ask.
+            let native = native.unwrap_or_else(|| native::Session {
+                id: native_id.to_owned(),
+                title: String::new(),
+                parent_id: None,
+                directory: workspace.path.clone(),
+            });
             self.learn_session(&native).await
         })
     }
@@ -99,16 +106,19 @@ impl EngineRun {
         native: &native::Session,
     ) -> Result<Session, BrokerError> {
         let workspace = &self.shared.workspace;
+        // One that is being made at our own wish is in the ledger once this can be had.
+        let making = self.link.making.lock().await;
         let known = self
             .shared
             .store
             .session_by_native_id(workspace.id, &native.id)
             .await?;
+        drop(making);
         let parent = match &native.parent_id {
             Some(parent) => Some(self.session(parent).await?.id),
             None => None,
         };
-        if known.is_none() && parent.is_some() && self.link.ours {
+        if known.is_none() && self.link.ours {
             self.impose_rules(&native.id).await;
         }
         let session = remember_session(
@@ -120,6 +130,14 @@ impl EngineRun {
             parent,
         )
         .await?;
+        if known.is_none() && parent.is_none() && self.link.ours {
+            self.alarm(
+                None,
+                session.id,
+                "a session was started at the engine itself",
+            )
+            .await?;
+        }
         Ok(session)
     }
 
