@@ -1,1 +1,75 @@
-//! Placeholder.
+//! HTTP, server-sent events and authentication: a thin skin over the broker.
+//!
+//! Nothing here decides what may be done: [`Broker`] checks every caller's grants. This crate decides who a
+//! caller is, keeps the listener alive under whatever is thrown at it, and says everything in JSON.
+
+mod auth;
+#[expect(
+    unused_qualifications,
+    reason = "the macros that describe the endpoints write them"
+)]
+mod endpoints;
+mod error;
+mod extract;
+mod feed;
+mod gate;
+mod headers;
+mod listener;
+mod metrics;
+mod origin;
+mod requests;
+mod router;
+mod settings;
+mod state;
+mod streams;
+
+pub use router::openapi;
+pub use settings::{Limits, ServerSettings};
+
+use std::io;
+use std::sync::Arc;
+
+use countersign_broker::Broker;
+use tokio::net::{TcpListener, UnixListener};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::listener::{Hub, Listening};
+use crate::state::Server;
+
+/// Serves `broker` on `tcp` and, for people at this machine, on `unix` until `shutdown`.
+///
+/// At `shutdown` no connection is accepted any more, event streams end at once, and requests that are under
+/// way have [`Limits::drain_time`] to finish.
+pub async fn serve(
+    broker: Broker,
+    tcp: TcpListener,
+    unix: Option<UnixListener>,
+    settings: ServerSettings,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let port = tcp.local_addr()?.port();
+    let drain_time = settings.limits.drain_time;
+    let server = Arc::new(Server::new(broker, port, settings, shutdown.clone()));
+    let tasks = TaskTracker::new();
+    tasks.spawn(feed::tail(Arc::clone(&server)));
+    tasks.spawn(streams::watch(Arc::clone(&server)));
+
+    let hub = Arc::new(Hub::new(server, tasks.clone()));
+    tasks.spawn(listener::accept(Listening::Tcp(tcp), Arc::clone(&hub)));
+    if let Some(unix) = unix {
+        tasks.spawn(listener::accept(Listening::Unix(unix), Arc::clone(&hub)));
+    }
+
+    shutdown.cancelled().await;
+    tasks.close();
+    if tokio::time::timeout(drain_time, tasks.wait())
+        .await
+        .is_err()
+    {
+        tracing::warn!("connections that did not finish in time were closed");
+        hub.abandon();
+        tasks.wait().await;
+    }
+    Ok(())
+}

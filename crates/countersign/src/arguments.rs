@@ -1,0 +1,115 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use countersign_cli::ClientCommand;
+
+/// The port that is used if nothing is said.
+pub(crate) const DEFAULT_PORT: u16 = 8787;
+
+/// One place for your coding agents' asks: answered once, by somebody who may, and proved to have arrived
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, after_help = countersign_cli::help::EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start everything for the current folder and open the page
+    #[command(after_help = UP_EXAMPLES)]
+    Up(Up),
+    /// Serve workspaces until stopped
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Serve),
+    #[command(flatten)]
+    Client(ClientCommand),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Keep an engine (started by the server, not by people)
+    #[command(hide = true)]
+    Keeper {
+        #[arg(long)]
+        run_directory: PathBuf,
+    },
+}
+
+/// What `serve` and `up` have in common.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Options {
+    /// Listen on this port of 127.0.0.1 [default: 8787]
+    #[arg(long, value_name = "N")]
+    pub(crate) port: Option<u16>,
+    /// Start no agent; asks come in by other doors
+    #[arg(long)]
+    pub(crate) no_engine: bool,
+    /// Attach to an opencode that runs already; its password is read from `OPENCODE_SERVER_PASSWORD`
+    #[arg(long, value_name = "URL", conflicts_with = "no_engine")]
+    pub(crate) attach: Option<String>,
+    /// Keep the ledger in PostgreSQL instead of the data directory
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "COUNTERSIGN_DATABASE",
+        hide_env_values = true
+    )]
+    pub(crate) database: Option<String>,
+    /// Read the configuration from this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Log as JSON
+    #[arg(long)]
+    pub(crate) log_json: bool,
+}
+
+/// Serve workspaces until stopped
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// A folder in which an agent works; can be given several times [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+/// Start everything for the current folder and open the page
+#[derive(Debug, Args)]
+pub(crate) struct Up {
+    /// The folder in which the agent works
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// Do not open a browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+const UP_EXAMPLES: &str = "\
+Examples:
+  countersign up                   serve the current folder and open the page
+  countersign up ~/src/app --port 9000
+  countersign up --no-open         print the pairing link, open nothing";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  countersign serve --workspace ~/src/app
+  countersign serve --workspace ~/src/app --attach http://127.0.0.1:4096
+  countersign serve --workspace . --no-engine --port 9000
+  countersign serve --database postgres://countersign@db/countersign";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+}

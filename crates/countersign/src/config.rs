@@ -1,0 +1,169 @@
+//! The configuration file: TOML, in which an unknown key is an error with a suggestion.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+
+/// How close a known key has to be to be suggested.
+const CLOSE: f64 = 0.7;
+
+/// The configuration file.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// What people call whoever sits at this machine; the login name if it is not said.
+    pub(crate) owner: Option<String>,
+    /// The address of a PostgreSQL database.
+    pub(crate) database: Option<String>,
+    pub(crate) server: ServerConfig,
+    pub(crate) engine: EngineConfig,
+    pub(crate) asks: AsksConfig,
+}
+
+/// `[server]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ServerConfig {
+    /// The port.
+    pub(crate) port: Option<u16>,
+    /// Names under which browsers may reach the server besides localhost, as `host` or `host:port`.
+    pub(crate) public_hosts: Vec<String>,
+    /// Whether a reverse proxy that sets `x-forwarded-proto` stands in front.
+    pub(crate) behind_proxy: bool,
+}
+
+/// `[engine]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EngineConfig {
+    /// The opencode program; looked for on the `PATH` if it is not said.
+    pub(crate) program: Option<PathBuf>,
+    /// Names of more variables that it may inherit; `NAME_*` stands for several.
+    pub(crate) environment: Vec<String>,
+    /// What happens when somebody answers past the ledger.
+    pub(crate) foreign_answer: ForeignAnswerConfig,
+    /// For how many seconds an engine goes on without a server.
+    pub(crate) lonely_limit_s: Option<u64>,
+    /// An opencode that runs already.
+    pub(crate) attach: Option<AttachConfig>,
+}
+
+/// `[engine.attach]`
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AttachConfig {
+    /// Its base URL, perhaps with a path prefix.
+    pub(crate) url: String,
+    /// The user; `opencode` if it is not said.
+    #[serde(default)]
+    pub(crate) username: Option<String>,
+    /// The file that holds the password.
+    #[serde(default)]
+    pub(crate) password_file: Option<PathBuf>,
+}
+
+/// `foreign_answer`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ForeignAnswerConfig {
+    /// Raise the alarm and stop the session.
+    #[default]
+    Abort,
+    /// Raise the alarm.
+    Alarm,
+}
+
+/// `[asks]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AsksConfig {
+    /// After how many seconds an ask that nobody answered ends; never if it is not said.
+    pub(crate) expire_after_s: Option<u64>,
+}
+
+impl Config {
+    /// Reads `file`, or the file in its usual place if there is one.
+    pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Self> {
+        let (path, required) = match file {
+            Some(file) => (file.to_owned(), true),
+            None => match usual_place() {
+                Some(path) => (path, false),
+                None => return Ok(Self::default()),
+            },
+        };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                Self::read(&text).with_context(|| format!("failed to read `{}`", path.display()))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
+                Ok(Self::default())
+            }
+            Err(error) => {
+                Err(error).with_context(|| format!("failed to open `{}`", path.display()))
+            }
+        }
+    }
+
+    fn read(text: &str) -> anyhow::Result<Self> {
+        match toml::from_str(text) {
+            Ok(config) => Ok(config),
+            Err(error) => match suggestion(error.message()) {
+                Some(key) => bail!("{error}did you mean `{key}`?"),
+                None => bail!("{error}"),
+            },
+        }
+    }
+}
+
+fn usual_place() -> Option<PathBuf> {
+    let base = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")))?;
+    Some(base.join("countersign").join("config.toml"))
+}
+
+/// The known key that is closest to the unknown one that `message` names.
+fn suggestion(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once("unknown field `")?;
+    let (unknown, rest) = rest.split_once('`')?;
+    rest.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(|known| (strsim::jaro_winkler(unknown, known), known))
+        .filter(|(likeness, _)| *likeness > CLOSE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, known)| known.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_is_an_error_with_a_suggestion() {
+        let error = Config::read("[server]\nprot = 1\n")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("line 2"), "{error}");
+        assert!(error.contains("did you mean `port`?"), "{error}");
+        let error = Config::read("[engine]\nforeign_anser = \"abort\"\n")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("did you mean `foreign_answer`?"), "{error}");
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let config = Config::read(
+            "owner = 'ada'\n[server]\nport = 9000\npublic_hosts = ['desk.example']\n\
+             [engine]\nforeign_answer = 'alarm'\nenvironment = ['DATABASE_*']\n\
+             [engine.attach]\nurl = 'http://127.0.0.1:4096'\n[asks]\nexpire_after_s = 60\n",
+        )
+        .unwrap();
+        assert_eq!(config.server.port, Some(9000));
+        assert_eq!(config.engine.foreign_answer, ForeignAnswerConfig::Alarm);
+        assert_eq!(config.asks.expire_after_s, Some(60));
+    }
+}

@@ -1,0 +1,277 @@
+//! `countersign serve`: one process from the command line to the last engine's end.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use countersign_broker::{Broker, EngineChoice, ForeignAnswer, Settings, Store};
+use countersign_cli::discovery::ServerFile;
+use countersign_core::time::Clock;
+use countersign_engine::opencode::Endpoint;
+use countersign_server::ServerSettings;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::arguments::{DEFAULT_PORT, Options, Serve};
+use crate::config::{AttachConfig, Config, EngineConfig, ForeignAnswerConfig};
+use crate::data::DataDirectory;
+use crate::hardening::harden;
+use crate::message::{print, say};
+
+/// For how many seconds an engine goes on without a server if nothing is said.
+const LONELY_LIMIT_S: u64 = 600;
+
+/// A server that is up.
+pub(crate) struct Running {
+    pub(crate) broker: Broker,
+    pub(crate) url: String,
+    data: DataDirectory,
+    socket: PathBuf,
+    stopping: CancellationToken,
+    serving: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+/// Runs `countersign serve`.
+pub(crate) async fn run(serve: Serve) -> anyhow::Result<()> {
+    log_to_stderr(serve.options.log_json);
+    let folders = if serve.workspace.is_empty() {
+        vec![PathBuf::from(".")]
+    } else {
+        serve.workspace
+    };
+    let running = start(&folders, &serve.options).await?;
+    print(&format!("countersign serves on {}", running.url));
+    say("Pair a browser with `countersign pair`. Stop with Ctrl-C.");
+    running.until_stopped().await
+}
+
+/// Starts a server for `folders`.
+pub(crate) async fn start(folders: &[PathBuf], options: &Options) -> anyhow::Result<Running> {
+    harden();
+    let config = Config::load(options.config.as_deref())?;
+    let workspaces = folders
+        .iter()
+        .map(|folder| workspace(folder))
+        .collect::<anyhow::Result<_>>()?;
+    let engine = engine_choice(options, &config.engine)?;
+    let data = DataDirectory::hold()?;
+    let port = options.port.or(config.server.port).unwrap_or(DEFAULT_PORT);
+    let tcp = listen(port).await?;
+    let address = tcp.local_addr().context("failed to learn the port")?;
+    let (unix, socket) = data.listen()?;
+    let store = open_store(
+        options.database.as_ref().or(config.database.as_ref()),
+        &data,
+    )
+    .await?;
+    let settings = Settings {
+        data_directory: data.path().to_owned(),
+        own_program: std::env::current_exe().context("failed to find our own program")?,
+        owner_name: config.owner.unwrap_or_else(login_name),
+        workspaces,
+        engine,
+        foreign_answer: match config.engine.foreign_answer {
+            ForeignAnswerConfig::Abort => ForeignAnswer::Abort,
+            ForeignAnswerConfig::Alarm => ForeignAnswer::Alarm,
+        },
+        ask_expiry: config.asks.expire_after_s.map(Duration::from_secs),
+        lonely_limit_s: config.engine.lonely_limit_s.unwrap_or(LONELY_LIMIT_S),
+    };
+    let broker = Broker::start(store, settings, Clock::System)
+        .await
+        .context("failed to read the ledger")?;
+    let url = format!("http://{address}");
+    data.announce(&ServerFile {
+        pid: std::process::id(),
+        url: url.clone(),
+        socket: socket.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: broker.clock().now(),
+    })?;
+    let stopping = CancellationToken::new();
+    let server = ServerSettings {
+        public_hosts: config.server.public_hosts,
+        behind_proxy: config.server.behind_proxy,
+        ..ServerSettings::default()
+    };
+    let serving =
+        countersign_server::serve(broker.clone(), tcp, Some(unix), server, stopping.clone());
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "`Running` owns the task and waits for its end"
+    )]
+    let serving = tokio::spawn(serving);
+    Ok(Running {
+        broker,
+        url,
+        data,
+        socket,
+        stopping,
+        serving,
+    })
+}
+
+impl Running {
+    /// Serves until somebody says stop, then ends in order: no new calls, engines ended with all that they
+    /// started, nothing left behind. A second signal ends at once.
+    pub(crate) async fn until_stopped(self) -> anyhow::Result<()> {
+        let mut interrupt =
+            signal(SignalKind::interrupt()).context("failed to listen for signals")?;
+        let mut terminate =
+            signal(SignalKind::terminate()).context("failed to listen for signals")?;
+        let Self {
+            broker,
+            data,
+            socket,
+            stopping,
+            mut serving,
+            ..
+        } = self;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            ended = &mut serving => {
+                ended.context("the server failed")?.context("the server failed")?;
+                bail!("the server ended by itself");
+            }
+        }
+        say("Stopping; once more to stop at once.");
+        let orderly = async {
+            stopping.cancel();
+            let served = serving.await;
+            broker.stop().await;
+            served
+        };
+        tokio::select! {
+            served = orderly => served.context("the server failed")?.context("the server failed")?,
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        data.withdraw(&socket);
+        Ok(())
+    }
+}
+
+async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpListener::bind(address).await.map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AddrInUse {
+            anyhow!("port {port} is taken by another program. Choose another with `--port`")
+        } else {
+            anyhow!(error).context(format!("failed to listen on port {port}"))
+        }
+    })
+}
+
+async fn open_store(database: Option<&String>, data: &DataDirectory) -> anyhow::Result<Store> {
+    match database {
+        None => Store::open_sqlite(&data.database())
+            .await
+            .context("failed to open the ledger"),
+        Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+            Store::open_postgres(url)
+                .await
+                .context("failed to open the ledger")
+        }
+        Some(_) => bail!("the database has to be a `postgres://` address"),
+    }
+}
+
+fn workspace(folder: &Path) -> anyhow::Result<(String, String)> {
+    let path = folder
+        .canonicalize()
+        .with_context(|| format!("the workspace `{}` cannot be opened", folder.display()))?;
+    std::fs::read_dir(&path).with_context(|| {
+        format!(
+            "the workspace `{}` is no folder that can be read",
+            folder.display()
+        )
+    })?;
+    let text = path.to_str().ok_or_else(|| {
+        anyhow!(
+            "the path of the workspace `{}` is not valid UTF-8",
+            path.display()
+        )
+    })?;
+    let name = path
+        .file_name()
+        .map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into());
+    Ok((text.to_owned(), name))
+}
+
+fn engine_choice(options: &Options, config: &EngineConfig) -> anyhow::Result<EngineChoice> {
+    if options.no_engine {
+        return Ok(EngineChoice::None);
+    }
+    if let Some(url) = &options.attach {
+        let attach = AttachConfig {
+            url: url.clone(),
+            username: None,
+            password_file: None,
+        };
+        return attached(&attach);
+    }
+    if let Some(attach) = &config.attach {
+        return attached(attach);
+    }
+    Ok(EngineChoice::Start {
+        program: config.program.clone(),
+        inherit: config.environment.clone(),
+    })
+}
+
+fn attached(attach: &AttachConfig) -> anyhow::Result<EngineChoice> {
+    let base_url = attach.url.trim_end_matches('/').to_owned();
+    if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
+        bail!(
+            "`{base_url}` is no address of an opencode server; it begins with http:// or https://"
+        );
+    }
+    let password = match &attach.password_file {
+        Some(file) => Some(
+            std::fs::read_to_string(file)
+                .with_context(|| format!("failed to read the password from `{}`", file.display()))?
+                .trim_end_matches(['\r', '\n'])
+                .to_owned(),
+        ),
+        None => std::env::var("OPENCODE_SERVER_PASSWORD").ok(),
+    };
+    let user = attach
+        .username
+        .clone()
+        .or_else(|| std::env::var("OPENCODE_SERVER_USERNAME").ok())
+        .unwrap_or_else(|| "opencode".to_owned());
+    Ok(EngineChoice::Attach(Endpoint {
+        base_url,
+        credentials: password.map(|word| (user, word)),
+    }))
+}
+
+fn login_name() -> String {
+    ["USER", "LOGNAME"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|name| !name.trim().is_empty())
+        .unwrap_or_else(|| "owner".to_owned())
+}
+
+/// Logs to stderr: warnings, and more if `COUNTERSIGN_LOG` says so.
+pub(crate) fn log_to_stderr(json: bool) {
+    let filter =
+        EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let registry = tracing_subscriber::registry().with(filter);
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let installed = if json {
+        registry.with(layer.json()).try_init()
+    } else {
+        let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        registry.with(layer.with_ansi(colours)).try_init()
+    };
+    // Only a second call could fail, and then there is a log already.
+    drop(installed);
+}

@@ -1,0 +1,106 @@
+//! `countersign up`: everything for one folder, and the page.
+
+use std::io::IsTerminal as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use countersign_broker::{Broker, EngineStatus};
+use countersign_core::event::EnginePhase;
+use countersign_core::grant::Role;
+
+use crate::arguments::Up;
+use crate::message::{print, say};
+use crate::serve::{log_to_stderr, start};
+
+/// How often the engine's state is looked at while it starts.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Runs `countersign up`.
+pub(crate) async fn run(up: Up) -> anyhow::Result<()> {
+    log_to_stderr(up.options.log_json);
+    let running = start(&[up.folder], &up.options).await?;
+    let owner = running.broker.local_owner();
+    let (code, _) = running
+        .broker
+        .make_pairing(&owner, owner.actor().name.clone(), Role::Owner)
+        .await
+        .context("failed to make a pairing link")?;
+    let link = format!("{}/app/#pair={code}", running.url);
+    print(&format!("countersign serves on {}", running.url));
+    print(&format!(
+        "Open this link within five minutes to pair your browser; it works once:\n  {link}"
+    ));
+    if !up.no_open {
+        open_browser(&link);
+    }
+    say(
+        "More links: `countersign pair`. In another terminal: `countersign inbox`. Stop with Ctrl-C.",
+    );
+    let broker = running.broker.clone();
+    tokio::select! {
+        stopped = running.until_stopped() => stopped,
+        () = tell_about_engines(&broker) => unreachable!("it watches for ever"),
+    }
+}
+
+/// Says what becomes of the engines, each time it changes.
+async fn tell_about_engines(broker: &Broker) {
+    let mut told: Vec<EngineStatus> = Vec::new();
+    loop {
+        let now: Vec<EngineStatus> = broker
+            .workspaces()
+            .into_iter()
+            .map(|(_, status)| status)
+            .collect();
+        for (index, status) in now.iter().enumerate() {
+            if told
+                .get(index)
+                .is_none_or(|before| before.message != status.message)
+            {
+                let mark = match status.phase {
+                    EnginePhase::Ready => "✓",
+                    EnginePhase::Starting => "…",
+                    EnginePhase::Absent | EnginePhase::Unreachable | EnginePhase::Gone => "!",
+                };
+                let version = status
+                    .version
+                    .as_deref()
+                    .map(|version| format!(" ({version})"));
+                say(&format!(
+                    "{mark} {}{}",
+                    status.message,
+                    version.unwrap_or_default()
+                ));
+            }
+        }
+        told = now;
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Opens `link` where a person at a screen would see it. The link is handed over on a command line that
+/// other processes of this user can read; it works once, and whoever is faster is in the audit.
+fn open_browser(link: &str) {
+    let program = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    let has_screen = cfg!(target_os = "macos")
+        || ["DISPLAY", "WAYLAND_DISPLAY"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some());
+    if !has_screen || !std::io::stdout().is_terminal() {
+        return;
+    }
+    let opened = Command::new(program)
+        .arg(link)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if opened.is_err() {
+        say("No browser could be opened; open the link yourself.");
+    }
+}

@@ -1,0 +1,133 @@
+//! Who a caller is: by bearer token, by a paired browser's cookie, or by being the person at this machine.
+
+mod cookie;
+
+pub(crate) use cookie::{Transport, clear_cookie, set_cookie};
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use countersign_broker::{Admission, Broker};
+use countersign_core::actor::Surface;
+use countersign_core::grant::Caller;
+use countersign_core::token::TokenKind;
+use http::HeaderValue;
+use http::header::{AUTHORIZATION, HeaderMap, ORIGIN};
+use http::request::Parts;
+
+use crate::error::ApiError;
+use crate::origin::Hosts;
+use crate::state::Server;
+
+/// What is known of a connection's other end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Peer {
+    /// Somebody over TCP.
+    Remote,
+    /// A process of this machine over the Unix socket.
+    Local {
+        /// The process, where the system tells it.
+        pid: Option<u32>,
+        /// Whose process it is.
+        uid: u32,
+    },
+}
+
+/// A caller that was let in.
+pub(crate) struct Admitted {
+    /// Who calls, and what it may do.
+    pub(crate) caller: Caller,
+    /// The token it came with; the person at this machine needs none.
+    pub(crate) admission: Option<Admission>,
+}
+
+impl FromRequestParts<Arc<Server>> for Admitted {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        server: &Arc<Server>,
+    ) -> Result<Self, Self::Rejection> {
+        if parts.headers.contains_key(AUTHORIZATION) {
+            let secret = bearer(&parts.headers)
+                .ok_or_else(|| ApiError::unauthorized("send `Authorization: Bearer cs_…`"))?;
+            return admit(&server.broker, secret, TokenKind::Bearer, Surface::Api).await;
+        }
+        if let Some(Peer::Local { pid, uid }) = parts.extensions.get() {
+            return local_owner(&server.broker, *pid, *uid);
+        }
+        let Some(secret) = cookie::read(&parts.headers) else {
+            return Err(ApiError::unauthorized(
+                "this needs a token (`countersign token`), or a browser that was paired (`countersign pair`)",
+            ));
+        };
+        check_page(&server.hosts, parts)?;
+        admit(&server.broker, secret, TokenKind::Browser, Surface::Web).await
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return None;
+    };
+    let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+}
+
+async fn admit(
+    broker: &Broker,
+    secret: &str,
+    kind: TokenKind,
+    surface: Surface,
+) -> Result<Admitted, ApiError> {
+    match Box::pin(broker.admit(secret, kind, surface)).await? {
+        Some(admission) => Ok(Admitted {
+            caller: admission.caller.clone(),
+            admission: Some(admission),
+        }),
+        None => Err(ApiError::unauthorized(
+            "this token opens nothing: it is wrong, too old, or was taken back",
+        )),
+    }
+}
+
+/// The person at this machine: a process of our own user that no agent started.
+fn local_owner(broker: &Broker, pid: Option<u32>, uid: u32) -> Result<Admitted, ApiError> {
+    const ROOT: u32 = 0;
+    if uid != rustix::process::geteuid().as_raw() && uid != ROOT {
+        return Err(ApiError::forbidden_origin(
+            "this socket is for the user who runs the server",
+        ));
+    }
+    // Who cannot be placed is not let through.
+    if pid.is_none_or(|pid| broker.is_engines_process(pid)) {
+        return Err(ApiError::forbidden_origin(
+            "this process was started by an agent; agents cannot answer asks",
+        ));
+    }
+    Ok(Admitted {
+        caller: broker.local_owner(),
+        admission: None,
+    })
+}
+
+/// Fails unless a request with the cookie was made by a page of ours, or typed by a person.
+///
+/// A browser adds the cookie by itself, whoever made it send the request.
+fn check_page(hosts: &Hosts, parts: &Parts) -> Result<(), ApiError> {
+    let site = parts
+        .headers
+        .get("sec-fetch-site")
+        .map(HeaderValue::as_bytes);
+    let foreign = !matches!(site, None | Some(b"same-origin" | b"none"));
+    let origin = parts.headers.get(ORIGIN);
+    let from_our_page =
+        site == Some(b"same-origin") || origin.is_some_and(|origin| hosts.has_origin(origin));
+    if foreign || (!parts.method.is_safe() && !from_our_page) {
+        return Err(ApiError::forbidden_origin(
+            "only a page of this server may do that",
+        ));
+    }
+    Ok(())
+}

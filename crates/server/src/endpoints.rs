@@ -1,0 +1,15 @@
+//! The endpoints, one module for each family.
+
+pub(crate) mod alarms;
+pub(crate) mod app;
+pub(crate) mod asks;
+pub(crate) mod audit;
+pub(crate) mod docs;
+pub(crate) mod events;
+pub(crate) mod health;
+pub(crate) mod pairing;
+pub(crate) mod refusals;
+pub(crate) mod rules;
+pub(crate) mod sessions;
+pub(crate) mod tokens;
+pub(crate) mod workspaces;

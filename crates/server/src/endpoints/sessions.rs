@@ -1,0 +1,168 @@
+//! Sessions: listed, shown, started, talked to, stopped.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use countersign_api::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
+use countersign_broker::SessionContext;
+use countersign_core::id::{SessionId, WorkspaceId};
+use http::StatusCode;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::auth::Admitted;
+use crate::endpoints::refusals::{Missing, Refused, Unavailable, Unfit, UnfitBody};
+use crate::error::ApiError;
+use crate::extract::{self, Id, Query};
+use crate::state::Server;
+
+/// Items that are shown at a time.
+const ITEM_LIMIT: i64 = 5_000;
+
+/// Which sessions to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SessionQuery {
+    /// Only those of this workspace.
+    workspace: Option<WorkspaceId>,
+}
+
+/// Lists sessions, the one that changed last first.
+#[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", params(SessionQuery),
+    responses((status = 200, body = SessionList), Refused))]
+pub(crate) async fn list_sessions(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Query(query): Query<SessionQuery>,
+) -> Result<Json<SessionList>, ApiError> {
+    let sessions = server
+        .broker
+        .sessions(&admitted.caller, query.workspace)
+        .await?;
+    Ok(Json(SessionList {
+        sessions: sessions.into_iter().map(view).collect(),
+    }))
+}
+
+/// Starts a session.
+#[utoipa::path(post, path = "/api/v1/sessions", tag = "sessions", request_body = NewSession,
+    responses((status = 201, body = SessionView), Refused, Missing, UnfitBody, Unavailable))]
+pub(crate) async fn start_session(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    extract::Json(new): extract::Json<NewSession>,
+) -> Result<(StatusCode, Json<SessionView>), ApiError> {
+    let broker = &server.broker;
+    let session = broker
+        .start_session(&admitted.caller, new.workspace, new.title.as_deref())
+        .await?;
+    Ok((StatusCode::CREATED, Json(view(session))))
+}
+
+/// Shows a session.
+#[utoipa::path(get, path = "/api/v1/sessions/{id}", tag = "sessions",
+    params(("id" = SessionId, Path)),
+    responses((status = 200, body = SessionView), Refused, Missing))]
+pub(crate) async fn show_session(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Id(id): Id<SessionId>,
+) -> Result<Json<SessionView>, ApiError> {
+    Ok(Json(view(
+        server.broker.session(&admitted.caller, id).await?,
+    )))
+}
+
+/// Which items to show.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ItemQuery {
+    /// Only those after this place.
+    #[param(minimum = 0)]
+    after: Option<i64>,
+}
+
+/// Shows what was said and done in a session, in order.
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/items", tag = "sessions",
+    params(("id" = SessionId, Path), ItemQuery),
+    responses((status = 200, body = ItemList), Refused, Missing, Unfit))]
+pub(crate) async fn list_items(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Id(id): Id<SessionId>,
+    Query(query): Query<ItemQuery>,
+) -> Result<Json<ItemList>, ApiError> {
+    let after = extract::within("after", query.after, 0..=i64::from(u32::MAX), 0)?;
+    let items = server
+        .broker
+        .items(&admitted.caller, id, after, ITEM_LIMIT)
+        .await?;
+    Ok(Json(ItemList { items }))
+}
+
+/// Says something in a session. The same turn id again says nothing twice.
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/prompt", tag = "sessions",
+    params(("id" = SessionId, Path)), request_body = PromptRequest,
+    responses((status = 202, body = PromptTaken), Refused, Missing, UnfitBody, Unavailable))]
+pub(crate) async fn prompt_session(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Id(id): Id<SessionId>,
+    extract::Json(request): extract::Json<PromptRequest>,
+) -> Result<(StatusCode, Json<PromptTaken>), ApiError> {
+    let PromptRequest {
+        text,
+        turn,
+        model,
+        agent,
+    } = request;
+    let model = model.as_deref().map(split_model).transpose()?;
+    let turn = server
+        .broker
+        .prompt(&admitted.caller, id, turn, text, model, agent)
+        .await?;
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(PromptTaken {
+            turn: turn.id,
+            session: turn.session,
+        }),
+    ))
+}
+
+/// The provider and the model; a model's own name may have slashes in it.
+fn split_model(model: &str) -> Result<(String, String), ApiError> {
+    match model.split_once('/') {
+        Some((provider, name)) if !provider.is_empty() && !name.is_empty() => {
+            Ok((provider.to_owned(), name.to_owned()))
+        }
+        _ => Err(ApiError::invalid(
+            "model",
+            "must have the form `provider/model`",
+        )),
+    }
+}
+
+/// Stops what a session is doing; its open asks are withdrawn.
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/cancel", tag = "sessions",
+    params(("id" = SessionId, Path)),
+    responses((status = 200, body = SessionView), Refused, Missing, Unavailable))]
+pub(crate) async fn cancel_session(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Id(id): Id<SessionId>,
+) -> Result<Json<SessionView>, ApiError> {
+    Ok(Json(view(
+        server.broker.cancel(&admitted.caller, id).await?,
+    )))
+}
+
+fn view(context: SessionContext) -> SessionView {
+    SessionView {
+        session: context.session,
+        turn: context.turn,
+        open_asks: context.open_asks,
+        may_prompt: context.may_prompt,
+    }
+}

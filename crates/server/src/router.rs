@@ -1,0 +1,117 @@
+//! Every route there is.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use countersign_api::ErrorCode;
+use countersign_core::event::{Delta, Event};
+use http::StatusCode;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::endpoints::{
+    alarms, app, asks, audit, docs, events, health, pairing, rules, sessions, tokens, workspaces,
+};
+use crate::error::ApiError;
+use crate::requests::conduct;
+use crate::state::Server;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Countersign",
+        description = "The one place where the asks of coding agents arrive, are answered once by \
+            somebody who may answer, and are proved to have reached the agent.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+    ),
+    components(schemas(Event, Delta)),
+    modifiers(&Credentials),
+    security(("bearer" = []), ("cookie" = []))
+)]
+struct ApiDocument;
+
+/// How callers show who they are.
+struct Credentials;
+
+impl Modify for Credentials {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let components = document.components.get_or_insert_default();
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("A token: `cs_…`"))
+            .build();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+        let cookie = ApiKeyValue::with_description("countersign", "A paired browser's cookie");
+        components.add_security_scheme("cookie", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
+    }
+}
+
+/// The routes that the OpenAPI document describes.
+fn described() -> OpenApiRouter<Arc<Server>> {
+    OpenApiRouter::with_openapi(ApiDocument::openapi())
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::metrics))
+        .routes(routes!(workspaces::me))
+        .routes(routes!(workspaces::list_workspaces))
+        .routes(routes!(asks::list_asks))
+        .routes(routes!(asks::show_ask))
+        .routes(routes!(asks::answer_ask))
+        .routes(routes!(asks::settled_ask))
+        .routes(routes!(sessions::list_sessions, sessions::start_session))
+        .routes(routes!(sessions::show_session))
+        .routes(routes!(sessions::list_items))
+        .routes(routes!(sessions::prompt_session))
+        .routes(routes!(sessions::cancel_session))
+        .routes(routes!(tokens::list_tokens, tokens::make_token))
+        .routes(routes!(tokens::revoke_token))
+        .routes(routes!(pairing::make_pairing))
+        .routes(routes!(pairing::pair))
+        .routes(routes!(pairing::sign_out))
+        .routes(routes!(rules::list_rules, rules::make_rule))
+        .routes(routes!(rules::revoke_rule))
+        .routes(routes!(audit::list_audit))
+        .routes(routes!(audit::verify_audit))
+        .routes(routes!(alarms::list_alarms))
+        .routes(routes!(events::follow_events))
+}
+
+/// Every route, behind the gate.
+pub(crate) fn router(server: Arc<Server>) -> Router {
+    let (router, _) = described().split_for_parts();
+    router
+        .route("/api/openapi.json", get(docs::document))
+        .route("/api/docs", get(docs::page))
+        .route("/api/docs/docs.js", get(docs::script))
+        .route("/api/docs/docs.css", get(docs::style))
+        .route("/", get(app::to_app))
+        .route("/app", get(app::to_app))
+        .route("/app/", get(app::index))
+        .route("/app/{*path}", get(app::file))
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(other_method)
+        .layer(from_fn_with_state(Arc::clone(&server), conduct))
+        .with_state(server)
+}
+
+/// The OpenAPI document of the API.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    described().into_openapi()
+}
+
+async fn nothing_here() -> ApiError {
+    ApiError::not_found("there is nothing here; the API is described at /api/docs")
+}
+
+async fn other_method() -> ApiError {
+    let message = "this path takes another method; see /api/docs";
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::MethodNotAllowed,
+        message,
+    )
+}

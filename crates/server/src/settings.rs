@@ -1,0 +1,52 @@
+//! What the server is told at its start.
+
+use std::time::Duration;
+
+/// What the server is told at its start.
+#[derive(Debug, Clone, Default)]
+pub struct ServerSettings {
+    /// Names under which browsers reach the server besides loopback, as in the `Host` header:
+    /// `countersign.example` or `countersign.example:8443`.
+    pub public_hosts: Vec<String>,
+    /// Whether a proxy stands in front whose `X-Forwarded-Proto` can be believed.
+    pub behind_proxy: bool,
+    /// How much of everything is allowed.
+    pub limits: Limits,
+}
+
+/// How much of everything is allowed.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections at once; fewer if the process may not open that many files.
+    pub connections: usize,
+    /// How long a connection may be silent: before its first byte, within its headers, and between two
+    /// requests.
+    pub quiet_time: Duration,
+    /// The longest head of a request, in bytes.
+    pub head_bytes: usize,
+    /// The longest body of a request, in bytes.
+    pub body_bytes: usize,
+    /// How long a body may take to arrive.
+    pub body_time: Duration,
+    /// How long a peer may leave what it was sent unread.
+    pub stall_time: Duration,
+    /// How long requests may go on after the server was told to end.
+    pub drain_time: Duration,
+    /// How often an event stream shows that it is alive.
+    pub heartbeat: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 12_000,
+            quiet_time: Duration::from_secs(10),
+            head_bytes: 16 << 10,
+            body_bytes: 1 << 20,
+            body_time: Duration::from_secs(15),
+            stall_time: Duration::from_mins(1),
+            drain_time: Duration::from_secs(5),
+            heartbeat: Duration::from_secs(15),
+        }
+    }
+}
