@@ -91,6 +91,11 @@ impl StubModel {
         self.received.requests.borrow().clone()
     }
 
+    /// Returns the same, to be watched as it grows.
+    pub fn watch_requests(&self) -> watch::Receiver<Vec<Value>> {
+        self.received.requests.subscribe()
+    }
+
     /// Returns the first request for which `wanted` holds, and waits for it if it has not come yet.
     ///
     /// Panics with `description` at the deadline.
@@ -100,7 +105,7 @@ impl StubModel {
         description: &str,
         wanted: impl Fn(&Value) -> bool,
     ) -> Value {
-        let mut requests = self.received.requests.subscribe();
+        let mut requests = self.watch_requests();
         let some = requests.wait_for(|requests| requests.iter().any(&wanted));
         let Ok(found) = tokio::time::timeout(deadline, some).await else {
             let count = self.requests().len();
