@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::opencode::wire::{PermissionRule, Verdict};
 
@@ -72,13 +72,19 @@ pub fn ask_rules<'a>(
 }
 
 /// The value of `OPENCODE_PERMISSION`: what sessions that we do not create ourselves, those of
-/// sub-agents, go by until they get their rules.
+/// sub-agents, go by until they get their rules. Where opencode knows patterns, those of the
+/// configuration stay: this is merged into it.
 pub(crate) fn baseline() -> String {
-    let rules: serde_json::Map<String, Value> = ACTING
-        .into_iter()
-        .map(|permission| (permission.to_owned(), serde_json::json!({ "*": "ask" })))
-        .collect();
-    Value::Object(rules).to_string()
+    let by_pattern = json!({ "*": "ask" });
+    json!({
+        "bash": by_pattern,
+        "edit": by_pattern,
+        "external_directory": by_pattern,
+        "webfetch": "ask",
+        "websearch": "ask",
+        "doom_loop": "ask",
+    })
+    .to_string()
 }
 
 /// An MCP server's tools are named after it, with everything but word characters and `-` replaced.
@@ -121,7 +127,6 @@ fn rule(permission: String, pattern: String, action: Verdict) -> PermissionRule 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn actions(rules: &[PermissionRule], kind: &str) -> Vec<(String, Verdict)> {
         rules
