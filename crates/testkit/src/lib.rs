@@ -1,8 +1,10 @@
 //! What tests talk to: real agent programs, scripted stand-ins for them, and networks that fail on demand.
 //!
 //! Everything here listens on loopback alone, ends with the value that owns it, and waits for conditions with
-//! a deadline. This crate knows nothing of the server, the broker or the store, so each of them can use it.
+//! a deadline. This crate knows nothing of the server, the broker or the store, so each of them can use it: the program
+//! itself is met as its users meet it, by its command line and its API.
 
+pub mod event_stream;
 pub mod eventually;
 pub mod fault_proxy;
 pub mod http;
@@ -12,11 +14,16 @@ pub mod peers;
 pub mod ports;
 pub mod process;
 pub mod scripted_opencode;
+pub mod seed;
 pub mod stub_model;
+pub mod test_server;
 
+pub use event_stream::EventStream;
 pub use eventually::eventually;
 pub use fault_proxy::{Fault, FaultProxy};
 pub use opencode::RealOpencode;
 pub use process::Program;
 pub use scripted_opencode::ScriptedOpencode;
+pub use seed::Seed;
 pub use stub_model::StubModel;
+pub use test_server::TestServer;

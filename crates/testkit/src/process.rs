@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::eventually;
 
-mod tree;
+pub(crate) mod tree;
 
 /// What to start, and in which surroundings. The environment is empty but for what is given.
 #[derive(Debug)]

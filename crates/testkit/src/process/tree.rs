@@ -1,7 +1,8 @@
 //! Finding every process that a program has started, also those that left its group, session or parent.
 //!
-//! A process belongs to the tree when it carries the program's mark in its environment, or descends from one that
-//! does. A grandchild escapes only when both its environment was rebuilt and its parent has ended.
+//! A process belongs to the tree when it carries the program's mark in its environment or on its command line, or
+//! descends from one that does. A grandchild escapes only when both its environment was rebuilt and its parent has
+//! ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,9 +12,9 @@ use rustix::process::{Pid, Signal};
 /// How often the tree is searched again for what was forked meanwhile.
 const ROUNDS: usize = 20;
 
-/// What tells one program's processes from all others.
+/// What tells one program's processes from all others: a text that no other process was started with.
 #[derive(Debug)]
-pub(super) struct Mark(String);
+pub(crate) struct Mark(String);
 
 impl Mark {
     /// The variable that carries the mark.
@@ -23,12 +24,17 @@ impl Mark {
         Self(format!("{:032x}", rand::random::<u128>()))
     }
 
+    /// Marks what was started with `text`, such as a directory of its own, anywhere in its surroundings.
+    pub(crate) fn containing(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
     pub(super) fn value(&self) -> &str {
         &self.0
     }
 
     /// Returns all live processes of the tree, `root` included if it is still there.
-    pub(super) fn processes(&self, root: Option<u32>) -> BTreeSet<u32> {
+    pub(crate) fn processes(&self, root: Option<u32>) -> BTreeSet<u32> {
         let parents = parents();
         let is_own = |id: &u32| Some(*id) == root || self.marks(*id);
         let mut found: BTreeSet<u32> = parents.keys().copied().filter(is_own).collect();
@@ -46,7 +52,7 @@ impl Mark {
     }
 
     /// Kills the tree until nothing of it is left alive.
-    pub(super) fn kill_all(&self, root: Option<u32>) {
+    pub(crate) fn kill_all(&self, root: Option<u32>) {
         for _ in 0..ROUNDS {
             let alive = self.processes(root);
             if alive.is_empty() {
@@ -59,11 +65,11 @@ impl Mark {
     }
 
     fn marks(&self, id: u32) -> bool {
-        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-        let entry = format!("{}={}", Self::VARIABLE, self.0);
-        environment
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == entry.as_bytes())
+        ["environ", "cmdline"].iter().any(|surroundings| {
+            let bytes = fs::read(format!("/proc/{id}/{surroundings}")).unwrap_or_default();
+            let mut places = bytes.windows(self.0.len());
+            places.any(|place| place == self.0.as_bytes())
+        })
     }
 }
 

@@ -16,7 +16,10 @@ pub(super) fn router(shared: Shared) -> Router {
     Router::new()
         .route("/__control/ask", post(ask))
         .route("/__control/question", post(question))
+        .route("/__control/asked", get(asked))
         .route("/__control/replies", get(replies))
+        .route("/__control/session", post(restore_session))
+        .route("/__control/event", post(announce))
         .route("/__control/drop-events", post(drop_events))
         .route("/__control/fault", post(fault))
         .route("/__control/foreign-reply", post(foreign_reply))
@@ -45,6 +48,22 @@ pub(super) struct QuestionBody {
     pub(super) options: Vec<String>,
 }
 
+/// The body of `POST /__control/session`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SessionBody {
+    pub(super) id: String,
+}
+
+/// The body of `POST /__control/event`: the payload of an event.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventBody {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) properties: Value,
+}
+
 /// The body of `POST /__control/foreign-reply`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,6 +87,28 @@ fn open(world: &mut World, session: Option<String>, wish: Wish) -> Response {
         Some(id) => Json(json!({"id": id, "session": session})).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
+}
+
+async fn asked(State(shared): State<Shared>) -> Json<Vec<String>> {
+    Json(shared.world().asked.clone())
+}
+
+/// The real one finds its sessions again after a restart; this one is told of them.
+async fn restore_session(
+    State(shared): State<Shared>,
+    Json(body): Json<SessionBody>,
+) -> Json<Value> {
+    let mut world = shared.world();
+    let directory = world.directory.clone();
+    Json(world.create_session(&json!({"id": body.id}), &directory))
+}
+
+async fn announce(State(shared): State<Shared>, Json(body): Json<EventBody>) -> Json<bool> {
+    let world = shared.world();
+    world
+        .events
+        .publish(&world.directory, &body.kind, body.properties);
+    Json(true)
 }
 
 async fn replies(State(shared): State<Shared>) -> Json<Vec<ReceivedReply>> {

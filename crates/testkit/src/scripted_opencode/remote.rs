@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::control::{AskBody, ForeignReplyBody};
+use super::control::{AskBody, EventBody, ForeignReplyBody, QuestionBody, SessionBody};
 use super::{Faults, ReceivedReply};
 
 /// The switches of a separate program.
@@ -66,6 +66,40 @@ impl RemoteControl {
         };
         let opened: Value = self.post("ask", &body).await;
         opened["id"].as_str().expect("an ask has an id").to_owned()
+    }
+
+    /// Asks a question, in the newest session unless one is named, and returns its id.
+    pub async fn open_question(
+        &self,
+        session: Option<&str>,
+        question: &str,
+        options: &[&str],
+    ) -> String {
+        let body = QuestionBody {
+            session: session.map(str::to_owned),
+            question: question.to_owned(),
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+        };
+        let opened: Value = self.post("question", &body).await;
+        opened["id"].as_str().expect("an ask has an id").to_owned()
+    }
+
+    /// Brings a session of an earlier life back, as the real program would by itself.
+    pub async fn restore_session(&self, id: &str) {
+        let body = SessionBody { id: id.to_owned() };
+        let _session: Value = self.post("session", &body).await;
+    }
+
+    /// Announces an event of any kind.
+    pub async fn announce(&self, kind: &str, properties: Value) {
+        let kind = kind.to_owned();
+        let _done: bool = self.post("event", &EventBody { kind, properties }).await;
+    }
+
+    /// Returns the id of everything that was ever asked, oldest first.
+    pub async fn asked(&self) -> Vec<String> {
+        let request = self.http.get(format!("{}/__control/asked", self.url));
+        read(request).await
     }
 
     /// Returns every reply that came in, oldest first.

@@ -47,9 +47,11 @@ impl Prompt {
 }
 
 impl Session {
-    /// Creates a session from the body of `POST /session`.
+    /// Creates a session from the body of `POST /session`, in which a test can also name its id.
     pub(super) fn create(body: &Value, directory: &str, events: Events) -> Self {
-        let id = new_id("ses");
+        let id = body["id"]
+            .as_str()
+            .map_or_else(|| new_id("ses"), str::to_owned);
         let mut information = json!({
             "id": id,
             "slug": "scripted-session",

@@ -20,6 +20,8 @@ pub(super) struct World {
     pub(super) events: Events,
     pub(super) faults: Faults,
     pub(super) replies: Vec<ReceivedReply>,
+    /// Every request that was ever asked, oldest first.
+    pub(super) asked: Vec<String>,
     /// The directory of requests that name none.
     pub(super) directory: String,
     started: Instant,
@@ -47,6 +49,7 @@ impl World {
             events: Events::new(),
             faults: Faults::default(),
             replies: Vec::new(),
+            asked: Vec::new(),
             directory,
             started: Instant::now(),
             sessions: BTreeMap::new(),
@@ -160,6 +163,7 @@ impl World {
         // Only now, as the real one does: who hears of the ask may not have seen the input yet.
         session.transcript.run_tool(&call.call_id, &wish.input);
         let directory = session.directory.clone();
+        self.asked.push(id.clone());
         self.pending.push(Pending {
             id: id.clone(),
             kind: wish.kind,
