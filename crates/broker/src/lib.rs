@@ -130,8 +130,16 @@ impl Broker {
     }
 
     /// The events after number `after`, at most `limit` of them, in order.
+    ///
+    /// The read is a task of its own: this is called from within response bodies, which are left alone
+    /// while a client does not read, and one that is left alone must not keep the ledger's connection.
     pub async fn events_after(&self, after: i64, limit: i64) -> Result<Vec<Event>, StoreError> {
-        self.store.events_after(after, limit).await
+        let store = self.store.clone();
+        let read = self
+            .tasks
+            .spawn(async move { store.events_after(after, limit).await });
+        // It fails only by panicking, or with the runtime; then there is nothing more to tell.
+        read.await.unwrap_or_else(|_| Ok(Vec::new()))
     }
 
     /// The number of the oldest event that is kept, if there is one.

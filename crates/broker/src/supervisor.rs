@@ -13,6 +13,8 @@ mod session;
 mod verdict;
 
 pub(crate) use cancel::cancel_turn;
+pub(crate) use courier::{DENIED, NOBODY_ANSWERED, announcement, wording};
+pub(crate) use foreign::fell_with;
 pub(crate) use session::{message_id, part_id, remember_session};
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,7 @@
 //! Carries answers to the engine until each is proved to have arrived, or never will.
 
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign_core::answer::Choice;
@@ -11,9 +12,8 @@ use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::Item;
 use countersign_engine::opencode::{ClientError, PromptText, Replied, Reply};
 use countersign_store::{NewTurn, Parcel};
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::BrokerError;
@@ -34,17 +34,20 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 const REST_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the model reads when a person said no and not why.
-const DENIED: &str =
+pub(crate) const DENIED: &str =
     "A person denied this. Do not try it again in another way; ask what to do instead.";
 /// What the model reads when nobody said anything. It is not a person's no.
-const NOBODY_ANSWERED: &str =
+pub(crate) const NOBODY_ANSWERED: &str =
     "Nobody answered this request in time, so it was not allowed. No person has looked at it.";
 
 /// Carries what is in the outbox for this life of the engine until `over`.
-pub(super) async fn carry(run: &EngineRun, wake: &Notify, over: &CancellationToken) {
+///
+/// Each delivery is a task of its own: one that waits for the ledger must never be in the way of the loop
+/// that reads the ledger.
+pub(super) async fn carry(run: Arc<EngineRun>, wake: Arc<Notify>, over: CancellationToken) {
     let mut head = run.shared.store.head();
-    let mut under_way: FuturesUnordered<_> = FuturesUnordered::new();
-    let mut carried: HashSet<AskId> = HashSet::new();
+    let mut under_way: JoinSet<()> = JoinSet::new();
+    let carried: Arc<Mutex<HashSet<AskId>>> = Arc::default();
     loop {
         head.mark_unchanged();
         let mut wait = LOOK_AGAIN;
@@ -53,14 +56,13 @@ pub(super) async fn carry(run: &EngineRun, wake: &Notify, over: &CancellationTok
                 let now = run.shared.clock.now();
                 for parcel in parcels {
                     let due_in = parcel.due_at.since(now);
-                    if carried.contains(&parcel.ask.id) || under_way.len() >= AT_ONCE {
-                        continue;
+                    if under_way.len() >= AT_ONCE {
+                        break;
                     }
-                    if due_in.is_zero() {
-                        carried.insert(parcel.ask.id);
-                        under_way.push(deliver(run, parcel));
-                    } else {
+                    if !due_in.is_zero() {
                         wait = wait.min(due_in);
+                    } else if lock(&carried).insert(parcel.ask.id) {
+                        under_way.spawn(deliver(Arc::clone(&run), parcel, Arc::clone(&carried)));
                     }
                 }
             }
@@ -74,7 +76,7 @@ pub(super) async fn carry(run: &EngineRun, wake: &Notify, over: &CancellationTok
         }
         tokio::select! {
             () = over.cancelled() => return,
-            Some(done) = under_way.next() => { carried.remove(&done); }
+            Some(_) = under_way.join_next() => {}
             () = wake.notified() => {}
             changed = head.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(wait) => {}
@@ -82,8 +84,8 @@ pub(super) async fn carry(run: &EngineRun, wake: &Notify, over: &CancellationTok
     }
 }
 
-/// Tries to deliver one parcel and returns whose it was.
-async fn deliver(run: &EngineRun, parcel: Parcel) -> AskId {
+/// Tries to deliver one parcel.
+async fn deliver(run: Arc<EngineRun>, parcel: Parcel, carried: Arc<Mutex<HashSet<AskId>>>) {
     let id = parcel.ask.id;
     if let Err(error) = run.try_deliver(&parcel).await {
         tracing::warn!(ask.id = %id, error = &error as &dyn std::error::Error, "a delivery failed and is tried again");
@@ -95,11 +97,15 @@ async fn deliver(run: &EngineRun, parcel: Parcel) -> AskId {
             );
         }
     }
-    id
+    lock(&carried).remove(&id);
+}
+
+fn lock(carried: &Mutex<HashSet<AskId>>) -> MutexGuard<'_, HashSet<AskId>> {
+    carried.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the engine will announce if it takes our reply to `ask`; nothing if there is no reply.
-pub(super) fn wording(ask: &Ask) -> Option<&'static str> {
+pub(crate) fn wording(ask: &Ask) -> Option<&'static str> {
     let yes = match &ask.state {
         AskState::Answered(answer, _)
         | AskState::Delivered(answer, _)
@@ -354,7 +360,7 @@ impl EngineRun {
 }
 
 /// The announcement that proves our reply to `ask`.
-fn announcement(ask: &Ask) -> &'static str {
+pub(crate) fn announcement(ask: &Ask) -> &'static str {
     match wording(ask) {
         Some("replied") => "question.replied",
         Some("rejected") => "question.rejected",

@@ -1,6 +1,7 @@
 //! The lives of a workspace's engine: taken up from an earlier server, begun, ended, begun again.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
@@ -232,8 +233,7 @@ async fn live(shared: &Shared, report: &Report, kept: Kept) -> Result<String, St
         Ok(link) => {
             report.status(|status| status.run = Some(run.id));
             let over = CancellationToken::new();
-            let attended = EngineRun::new(shared.clone(), link);
-            let attending = attended.attend(report, &over);
+            let attending = Arc::new(EngineRun::new(shared.clone(), link)).attend(report, &over);
             let ended = async {
                 let mut phase = keeper.phase();
                 tokio::select! {
@@ -313,7 +313,7 @@ async fn attend_foreign(
         status.phase = EnginePhase::Starting;
     });
     let link = Link::new(run.id, client, false);
-    EngineRun::new(shared.clone(), link)
+    Arc::new(EngineRun::new(shared.clone(), link))
         .attend(report, &shared.ending)
         .await;
     Ok(())

@@ -6,7 +6,7 @@ use countersign_core::ask::{Ask, AskState, Subject, Withdrawal};
 use countersign_core::delivery::{DeliveryState, Evidence, Undeliverable};
 use countersign_core::id::{AskId, SessionId};
 use countersign_engine::opencode::Reply;
-use countersign_store::{AskFilter, NewAlarm};
+use countersign_store::{AskFilter, NewAlarm, Store, StoreError};
 
 use crate::error::BrokerError;
 use crate::settings::ForeignAnswer;
@@ -67,7 +67,7 @@ impl EngineRun {
             return Ok(());
         }
         match &ask.state {
-            AskState::Open => match self.fell_with(ask, announced).await? {
+            AskState::Open => match fell_with(&self.shared.store, ask, &announced.reply).await? {
                 Some(sibling) => {
                     let why = Withdrawal::SiblingDenied { sibling };
                     self.shared
@@ -92,27 +92,6 @@ impl EngineRun {
             | AskState::Expired { .. }
             | AskState::Withdrawn { .. } => Ok(()),
         }
-    }
-
-    /// The refused ask of the same session that the engine dropped this one with, if that is what happened.
-    async fn fell_with(
-        &self,
-        ask: &Ask,
-        announced: &Announced,
-    ) -> Result<Option<AskId>, BrokerError> {
-        if announced.reply != "reject" || !matches!(ask.subject, Subject::Permission { .. }) {
-            return Ok(None);
-        }
-        let filter = AskFilter {
-            session: Some(ask.session),
-            ..AskFilter::default()
-        };
-        let siblings = self.shared.store.asks(filter, SIBLINGS).await?;
-        Ok(siblings
-            .into_iter()
-            .filter(|sibling| sibling.id != ask.id && sibling.run == ask.run)
-            .find(|sibling| refused_at(sibling).is_some_and(|at| at.after(SLACK) >= ask.opened_at))
-            .map(|sibling| sibling.id))
     }
 
     /// Somebody answered past the ledger.
@@ -209,6 +188,27 @@ impl EngineRun {
     pub(super) async fn tidy(&self, request: &str, subject: &Subject) {
         tidy_request(&self.link, &self.shared.workspace.path, request, subject).await;
     }
+}
+
+/// The refused ask of the same session that the engine dropped this one with, if that is what happened.
+pub(crate) async fn fell_with(
+    store: &Store,
+    ask: &Ask,
+    reply: &str,
+) -> Result<Option<AskId>, StoreError> {
+    if reply != "reject" || !matches!(ask.subject, Subject::Permission { .. }) {
+        return Ok(None);
+    }
+    let filter = AskFilter {
+        session: Some(ask.session),
+        ..AskFilter::default()
+    };
+    let siblings = store.asks(filter, SIBLINGS).await?;
+    Ok(siblings
+        .into_iter()
+        .filter(|sibling| sibling.id != ask.id && sibling.run == ask.run)
+        .find(|sibling| refused_at(sibling).is_some_and(|at| at.after(SLACK) >= ask.opened_at))
+        .map(|sibling| sibling.id))
 }
 
 /// Refuses a request that the engine still holds and the ledger has ended.

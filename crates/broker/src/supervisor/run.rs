@@ -1,10 +1,11 @@
 //! One life of an engine, from the moment it can be talked to until it ends.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
 use countersign_engine::opencode::{Frames, StreamError};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::supervisor::flights::Flights;
@@ -42,27 +43,29 @@ impl EngineRun {
 
     /// Attends to the engine until `over`: takes in what it says and carries answers to it. After every
     /// gap in what it says, its lists are read.
-    pub(super) async fn attend(&self, report: &Report, over: &CancellationToken) {
-        let carrying = courier::carry(self, &report.wake, over);
-        let listening = async {
-            let mut failures = 0;
-            while !over.is_cancelled() {
-                match self.listen(report, &mut failures, over).await {
-                    Ok(()) => return,
-                    Err(message) => {
-                        tracing::debug!("lost touch with the engine: {message}");
-                        self.unreachable(report, failures, &message).await;
-                    }
-                }
-                let wait = REOPEN[failures.min(REOPEN.len() - 1)];
-                failures += 1;
-                tokio::select! {
-                    () = over.cancelled() => return,
-                    () = tokio::time::sleep(wait) => {}
-                }
+    pub(super) async fn attend(self: Arc<Self>, report: &Report, over: &CancellationToken) {
+        let mut carrying = JoinSet::new();
+        carrying.spawn(courier::carry(
+            Arc::clone(&self),
+            Arc::clone(&report.wake),
+            over.clone(),
+        ));
+        let mut failures = 0;
+        while !over.is_cancelled() {
+            let Err(message) = self.listen(report, &mut failures, over).await else {
+                break;
+            };
+            tracing::debug!("lost touch with the engine: {message}");
+            self.unreachable(report, failures, &message).await;
+            let wait = REOPEN[failures.min(REOPEN.len() - 1)];
+            failures += 1;
+            tokio::select! {
+                () = over.cancelled() => break,
+                () = tokio::time::sleep(wait) => {}
             }
-        };
-        tokio::join!(carrying, listening);
+        }
+        // A delivery under way is cut off: it is written down as perhaps sent.
+        carrying.shutdown().await;
     }
 
     /// Follows the event stream until it breaks; an error says how.
