@@ -5,6 +5,7 @@
 
 mod ask;
 mod audit;
+mod door;
 mod error;
 mod session;
 mod token;
@@ -12,6 +13,10 @@ mod workspace;
 
 pub use ask::{AnswerKind, AnswerRequest, AskList, AskView, InvalidAnswerRequest};
 pub use audit::{AlarmView, AuditList, AuditVerdict};
+pub use door::{
+    DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply, DoorReport,
+    DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
+};
 pub use error::{ErrorBody, ErrorCode};
 pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
 pub use token::{

@@ -1,4 +1,4 @@
-//! Expiry: asks whose time is up end, whether or not anybody looks.
+//! Expiry: asks whose time is up end, whether or not anybody looks, and events are forgotten in the end.
 
 use std::time::Duration;
 
@@ -39,6 +39,27 @@ pub(crate) async fn run(store: Store, clock: Clock, ending: CancellationToken) {
             () = ending.cancelled() => return,
             changed = head.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// How long events are kept: for whoever comes back after a holiday.
+const EVENTS_KEPT: Duration = Duration::from_hours(30 * 24);
+/// How often old events are looked for.
+const CLEAN_UP: Duration = Duration::from_hours(1);
+
+/// Forgets old events until `ending`; whoever had come no further is told to read everything again.
+pub(crate) async fn forget(store: Store, clock: Clock, ending: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = ending.cancelled() => return,
+            () = tokio::time::sleep(CLEAN_UP) => {}
+        }
+        if let Err(error) = store.forget_events(clock.now().before(EVENTS_KEPT)).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "old events were not forgotten"
+            );
         }
     }
 }

@@ -7,6 +7,7 @@
 mod access;
 mod asks;
 mod audit;
+mod door;
 mod error;
 mod expiry;
 mod live;
@@ -17,17 +18,21 @@ mod supervisor;
 
 pub use access::{Admission, NewTokenWish};
 pub use asks::AskContext;
+pub use door::{
+    AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Plugin, Reported,
+};
 pub use error::BrokerError;
 pub use live::LiveWords;
 pub use rules::RuleWish;
-pub use sessions::SessionContext;
+pub use sessions::{PromptWish, SessionContext};
 pub use settings::{EngineChoice, ForeignAnswer, Settings};
 pub use supervisor::EngineStatus;
 
 // What surfaces get back and wait on is the ledger's own.
-pub use countersign_store::{Alarm, Answered, AskFilter, ChainVerdict, Store, StoreError};
+pub use countersign_store::{Alarm, Answered, AskFilter, ChainVerdict, Opened, Store, StoreError};
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use countersign_core::actor::{Actor, ActorKind};
 use countersign_core::event::Event;
@@ -38,6 +43,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::door::Lives;
 use crate::live::Live;
 use crate::supervisor::Supervisor;
 
@@ -49,6 +55,8 @@ pub struct Broker {
     live: Live,
     owner: Actor,
     supervisors: Arc<[Supervisor]>,
+    doors: Lives,
+    ask_expiry: Option<Duration>,
     tasks: TaskTracker,
     ending: CancellationToken,
 }
@@ -64,9 +72,11 @@ impl Broker {
             .actor(ActorKind::Person, &settings.owner_name, clock.now())
             .await?;
         let settings = Arc::new(settings);
+        let doors = Lives::default();
         let mut supervisors = Vec::with_capacity(settings.workspaces.len());
         for (path, name) in &settings.workspaces {
             let workspace = store.ensure_workspace(path, name, clock.now()).await?;
+            doors.take_up(&store, workspace.id).await?;
             let shared = supervisor::Shared {
                 store: store.clone(),
                 clock: clock.clone(),
@@ -78,6 +88,12 @@ impl Broker {
             supervisors.push(Supervisor::start(shared, &tasks).await?);
         }
         tasks.spawn(expiry::run(store.clone(), clock.clone(), ending.clone()));
+        tasks.spawn(expiry::forget(store.clone(), clock.clone(), ending.clone()));
+        tasks.spawn(
+            doors
+                .clone()
+                .watch(store.clone(), clock.clone(), ending.clone()),
+        );
         tasks.spawn(follow_store(store.clone(), ending.clone()));
         tasks.spawn(live.clone().run(ending.clone()));
         Ok(Self {
@@ -86,6 +102,8 @@ impl Broker {
             live,
             owner,
             supervisors: supervisors.into(),
+            doors,
+            ask_expiry: settings.ask_expiry,
             tasks,
             ending,
         })
@@ -122,6 +140,7 @@ impl Broker {
         self.supervisors
             .iter()
             .any(|supervisor| supervisor.owns_process(pid))
+            || self.doors.own_process(pid)
     }
 
     /// The number of the newest event, and every change of it.
@@ -170,7 +189,7 @@ impl Broker {
 
 /// Keeps the head true to what other replicas write, and to what a lost wake-up would have said.
 async fn follow_store(store: Store, ending: CancellationToken) {
-    const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
+    const LOOK_AGAIN: Duration = Duration::from_secs(1);
     loop {
         let follow = tokio::time::timeout(LOOK_AGAIN, store.follow_replicas());
         let outcome = tokio::select! {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use countersign_core::event::Delta;
 use countersign_core::id::SessionId;
+use countersign_core::session::Item;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +24,24 @@ pub type LiveWords = broadcast::Receiver<Arc<Delta>>;
 /// A piece that is still growing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Growing {
-    pub(crate) thought: bool,
-    pub(crate) text: String,
+    thought: bool,
+    text: String,
+    /// How many characters were said, kept or not.
+    said: u64,
+    /// Whether it has its place in the transcript already.
+    pub(crate) is_placed: bool,
+}
+
+impl Growing {
+    /// What it is in a transcript so far.
+    pub(crate) fn into_item(self) -> Item {
+        let text = self.text;
+        if self.thought {
+            Item::Thought { text }
+        } else {
+            Item::Text { text }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -54,8 +71,8 @@ impl Live {
         self.watchers.subscribe()
     }
 
-    /// Adds words to a piece.
-    pub(crate) fn say(&self, delta: Delta) {
+    /// Adds words to a piece; how many there were before is known here.
+    pub(crate) fn say(&self, mut delta: Delta) {
         let mut state = self.lock();
         let piece = state
             .growing
@@ -64,6 +81,8 @@ impl Live {
             .entry(delta.item.clone())
             .or_default();
         piece.thought = delta.thought;
+        delta.offset = piece.said;
+        piece.said += delta.text.chars().count() as u64;
         if piece.text.len() < PIECE_LIMIT {
             piece.text.push_str(&delta.text);
         }
@@ -77,9 +96,21 @@ impl Live {
         self.wake.notify_one();
     }
 
+    /// Notes that a piece has its place in the transcript, though it may still grow.
+    pub(crate) fn place(&self, session: SessionId, item: &str) {
+        let mut state = self.lock();
+        let pieces = state.growing.get_mut(&session);
+        if let Some(piece) = pieces.and_then(|pieces| pieces.get_mut(item)) {
+            piece.is_placed = true;
+        }
+    }
+
     /// Forgets a piece that is finished and written down.
     pub(crate) fn finish(&self, session: SessionId, item: &str) {
         let mut state = self.lock();
+        state
+            .gathered
+            .retain(|delta| delta.session != session || delta.item != item);
         if let Some(pieces) = state.growing.get_mut(&session) {
             pieces.remove(item);
             if pieces.is_empty() {

@@ -2,13 +2,12 @@
 
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
-use countersign_core::session::{Activity, Item, Session, TranscriptItem, Turn, TurnOutcome};
-use countersign_engine::opencode::PromptText;
+use countersign_core::session::{Item, Session, TranscriptItem, Turn};
 use countersign_store::NewTurn;
 
 use crate::Broker;
 use crate::error::BrokerError;
-use crate::supervisor::{Link, cancel_turn, message_id, part_id, remember_session};
+use crate::supervisor::{cancel_turn, message_id, remember_session, send_turn, split_model};
 
 /// More sessions than anybody looks at.
 const SESSION_LIMIT: i64 = 500;
@@ -26,6 +25,46 @@ pub struct SessionContext {
     pub open_asks: i64,
     /// Whether the caller may talk in it.
     pub may_prompt: bool,
+}
+
+/// Something that somebody wishes to say.
+#[derive(Debug, Clone)]
+pub struct PromptWish {
+    /// Makes a repetition harmless.
+    pub turn: Option<TurnId>,
+    /// The words.
+    pub text: String,
+    /// The model to use, as `provider/model`.
+    pub model: Option<String>,
+    /// The engine's agent to use.
+    pub agent: Option<String>,
+}
+
+impl PromptWish {
+    fn check(&self) -> Result<(), BrokerError> {
+        let invalid = |field, problem: &str| BrokerError::Invalid {
+            field,
+            problem: problem.to_owned(),
+        };
+        if self.text.trim().is_empty() {
+            return Err(invalid("text", "must not be empty"));
+        }
+        if self.text.len() > PROMPT_LIMIT {
+            return Err(invalid("text", "is longer than a mebibyte"));
+        }
+        // PostgreSQL takes no NUL in a text, and no agent has a use for one.
+        if self.text.contains('\0') {
+            return Err(invalid("text", "must not contain NUL characters"));
+        }
+        if self
+            .model
+            .as_deref()
+            .is_some_and(|model| split_model(model).is_none())
+        {
+            return Err(invalid("model", "must have the form `provider/model`"));
+        }
+        Ok(())
+    }
 }
 
 impl Broker {
@@ -72,22 +111,21 @@ impl Broker {
         let mut items = self.store.items(id, after, limit).await?;
         let mut next = items.last().map_or(after, |item| item.seq) + 1;
         for (native_id, piece) in growing {
-            if items.iter().any(|item| item.native_id == native_id) {
-                continue;
+            let known = items.iter_mut().find(|item| item.native_id == native_id);
+            match known {
+                Some(known) => known.item = piece.into_item(),
+                // It comes before or after what was asked for.
+                None if piece.is_placed => {}
+                None => {
+                    items.push(TranscriptItem {
+                        seq: next,
+                        native_id,
+                        at: self.clock.now(),
+                        item: piece.into_item(),
+                    });
+                    next += 1;
+                }
             }
-            let text = piece.text;
-            let item = if piece.thought {
-                Item::Thought { text }
-            } else {
-                Item::Text { text }
-            };
-            items.push(TranscriptItem {
-                seq: next,
-                native_id,
-                at: self.clock.now(),
-                item,
-            });
-            next += 1;
         }
         Ok(items)
     }
@@ -137,27 +175,21 @@ impl Broker {
         &self,
         caller: &Caller,
         id: SessionId,
-        turn: Option<TurnId>,
-        text: String,
-        model: Option<(String, String)>,
-        agent: Option<String>,
+        wish: PromptWish,
     ) -> Result<Turn, BrokerError> {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
-        if text.trim().is_empty() || text.len() > PROMPT_LIMIT {
-            return Err(BrokerError::Invalid {
-                field: "text",
-                problem: format!("must not be empty, nor longer than {PROMPT_LIMIT} bytes"),
-            });
-        }
+        wish.check()?;
         let link = self.supervisor(session.workspace)?.link()?;
         let now = self.clock.now();
-        let turn_id = turn.unwrap_or_else(|| TurnId::generate(now));
+        let turn_id = wish.turn.unwrap_or_else(|| TurnId::generate(now));
         let new = NewTurn {
             id: turn_id,
             session: id,
             native_id: message_id(turn_id),
-            prompt: text,
+            prompt: wish.text,
+            model: wish.model,
+            agent: wish.agent,
         };
         let (turn, fresh) = self
             .store
@@ -170,56 +202,9 @@ impl Broker {
             });
         }
         if fresh {
-            self.send_turn(&session, &turn, &link, model, agent).await?;
+            send_turn(&self.store, &self.clock, &link, &session, &turn).await?;
         }
         Ok(turn)
-    }
-
-    async fn send_turn(
-        &self,
-        session: &Session,
-        turn: &Turn,
-        link: &Link,
-        model: Option<(String, String)>,
-        agent: Option<String>,
-    ) -> Result<(), BrokerError> {
-        let item = Item::Prompt {
-            text: turn.prompt.clone(),
-        };
-        let part = part_id(turn.id);
-        self.store
-            .put_item(
-                session.workspace,
-                session.id,
-                &part,
-                &item,
-                self.clock.now(),
-            )
-            .await?;
-        let prompt = PromptText {
-            message_id: turn.native_id.clone(),
-            text: turn.prompt.clone(),
-            model,
-            agent,
-        };
-        if let Err(error) = link
-            .client
-            .prompt(&session.directory, &session.native_id, &prompt)
-            .await
-        {
-            let outcome = TurnOutcome::Failed {
-                reason: error.to_string(),
-            };
-            self.store
-                .end_turn(session.workspace, turn.id, &outcome, self.clock.now())
-                .await?;
-            return Err(BrokerError::Engine(error));
-        }
-        self.store.mark_turn_sent(turn.id, self.clock.now()).await?;
-        self.store
-            .set_activity(session.id, Activity::Busy, self.clock.now())
-            .await?;
-        Ok(())
     }
 
     /// Stops what a session is doing; its open asks are withdrawn.

@@ -10,12 +10,14 @@ mod intake;
 mod reconcile;
 mod run;
 mod session;
+mod turn;
 mod verdict;
 
 pub(crate) use cancel::cancel_turn;
 pub(crate) use courier::{DENIED, NOBODY_ANSWERED, announcement, wording};
 pub(crate) use foreign::fell_with;
-pub(crate) use session::{message_id, part_id, remember_session};
+pub(crate) use session::remember_session;
+pub(crate) use turn::{message_id, send_turn, split_model};
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -142,7 +144,10 @@ impl Supervisor {
             status: watch::Sender::new(EngineStatus {
                 program: program.to_owned(),
                 version: None,
-                phase: EnginePhase::Absent,
+                phase: match shared.settings.engine {
+                    EngineChoice::None => EnginePhase::Absent,
+                    EngineChoice::Start { .. } | EngineChoice::Attach(_) => EnginePhase::Starting,
+                },
                 message: message.to_owned(),
                 run: None,
             }),

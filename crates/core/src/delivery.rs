@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::id::AskId;
 use crate::time::Timestamp;
 
 /// What the engine showed for having taken the answer.
@@ -37,6 +38,11 @@ pub enum Undeliverable {
         /// What the engine was told there.
         reply: String,
     },
+    /// The engine dropped it with another ask of its session that was denied.
+    SiblingDenied {
+        /// The ask that was denied.
+        sibling: AskId,
+    },
     /// The engine does not know the ask any more.
     Forgotten,
     /// The turn was cancelled while the answer was under way.
@@ -55,6 +61,9 @@ impl Undeliverable {
             Self::EngineGone => "the engine ended before the answer reached it".to_owned(),
             Self::AnsweredElsewhere { reply } => {
                 format!("it was answered at the engine itself, with `{reply}`")
+            }
+            Self::SiblingDenied { sibling } => {
+                format!("the engine dropped it when another ask, `{sibling}`, was denied")
             }
             Self::Forgotten => "the engine no longer knows this ask".to_owned(),
             Self::TurnCancelled => "the turn was cancelled before the answer reached it".to_owned(),

@@ -167,6 +167,9 @@ pub struct Delta {
     pub item: String,
     /// Whether it is a thought.
     pub thought: bool,
+    /// How many characters of it were said before. What a reading of the piece had already is not said again by
+    /// a delta that was on its way.
+    pub offset: u64,
     /// What was added.
     pub text: String,
 }

@@ -87,6 +87,12 @@ pub struct Turn {
     pub native_id: String,
     /// What was said.
     pub prompt: String,
+    /// The model that was wished for, as `provider/model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The agent that was wished for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// When it began.
     pub started_at: Timestamp,
     /// How it ended, once it has.

@@ -32,6 +32,13 @@ impl Timestamp {
         Self(self.0.saturating_add(micros).min(LAST_MICROS))
     }
 
+    /// The point `duration` earlier, or the beginning of 1970.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(micros).max(0))
+    }
+
     /// How long ago `earlier` was; nothing if it has not been yet.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

@@ -81,9 +81,16 @@ impl DataDirectory {
         &self.path
     }
 
-    /// The SQLite database.
-    pub(crate) fn database(&self) -> PathBuf {
-        self.path.join("ledger.db")
+    /// The SQLite database, which nobody but this user can open; SQLite gives its other files the same mode.
+    pub(crate) fn database(&self) -> anyhow::Result<PathBuf> {
+        let path = self.path.join("ledger.db");
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)
+            .with_context(|| format!("failed to open the ledger `{}`", path.display()))?;
+        Ok(path)
     }
 
     /// Listens on the socket for local callers, which nobody but this user can open.

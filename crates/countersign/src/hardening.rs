@@ -1,7 +1,9 @@
 //! Makes the process less readable to others of the same user: no core dumps, no debuggers, no look into
 //! its memory. Against root nothing of this helps.
 
-use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+#[cfg(target_os = "linux")]
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Hardens this process as far as the system lets it.
 pub(crate) fn harden() {

@@ -170,7 +170,7 @@ async fn listen(port: u16) -> anyhow::Result<TcpListener> {
 
 async fn open_store(database: Option<&String>, data: &DataDirectory) -> anyhow::Result<Store> {
     match database {
-        None => Store::open_sqlite(&data.database())
+        None => Store::open_sqlite(&data.database()?)
             .await
             .context("failed to open the ledger"),
         Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {

@@ -3,12 +3,14 @@
 //! Everything here is proved on Linux. Elsewhere it builds, and [`PLATFORM_LIMITS`] says what cannot be promised.
 
 mod identity;
+mod listener;
 #[cfg_attr(target_os = "linux", path = "process/linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "process/elsewhere.rs")]
 mod platform;
 pub mod tree;
 
 pub use identity::ProcessIdentity;
+pub use listener::listening_on;
 pub(crate) use platform::{boot_id, die_with_parent, short_path, withdraw_from_the_caller};
 
 /// What this platform cannot promise about engines' processes; `None` where everything holds.

@@ -5,6 +5,7 @@ pub(crate) mod app;
 pub(crate) mod asks;
 pub(crate) mod audit;
 pub(crate) mod docs;
+pub(crate) mod door;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod pairing;

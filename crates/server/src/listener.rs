@@ -27,7 +27,7 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 const RESERVED_FILES: usize = 128;
 /// What somebody is told for whom there is no room.
 const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
-    connection: close\r\ncontent-length: 74\r\n\r\n\
+    connection: close\r\ncontent-length: 75\r\n\r\n\
     {\"code\":\"too_many\",\"message\":\"there are too many connections\",\"details\":{}}";
 
 /// Where connections come in.

@@ -88,8 +88,18 @@ pub(crate) struct Metrics {
     time_to_deliver: Histogram,
     asks: Family<AskLabels, Counter>,
     requests: Family<RequestLabels, Counter>,
+    under_way: Gauge,
     open_asks: Gauge,
     streams: Gauge,
+}
+
+/// A request that is under way.
+pub(crate) struct UnderWay(Gauge);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 impl Metrics {
@@ -101,6 +111,7 @@ impl Metrics {
             time_to_deliver: Histogram::new(TIMES_OF_ENGINES),
             asks: Family::default(),
             requests: Family::default(),
+            under_way: Gauge::default(),
             open_asks: Gauge::default(),
             streams: Gauge::default(),
         };
@@ -124,6 +135,11 @@ impl Metrics {
             "requests",
             "Requests by route and status",
             self.requests.clone(),
+        );
+        registry.register(
+            "requests_under_way",
+            "Requests whose response has not begun",
+            self.under_way.clone(),
         );
         registry.register(
             "open_asks",
@@ -189,6 +205,12 @@ impl Metrics {
             | EventBody::RuleChanged { .. }
             | EventBody::AlarmRaised { .. } => {}
         }
+    }
+
+    /// Counts a request as under way for as long as the guard lives.
+    pub(crate) fn take_request(&self) -> UnderWay {
+        self.under_way.inc();
+        UnderWay(self.under_way.clone())
     }
 
     /// Counts a request.

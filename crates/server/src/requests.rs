@@ -1,6 +1,9 @@
 //! What happens around every request: the gate before it, a net under it, and headers, counts and a log
 //! entry for what failed after it.
 
+#[cfg(test)]
+mod tests;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -24,6 +27,7 @@ pub(crate) async fn conduct(
     next: Next,
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let under_way = server.metrics.take_request();
     let mut response = match gate::check(&server.hosts, &request) {
         Ok(()) => AssertUnwindSafe(next.run(request))
             .catch_unwind()
@@ -34,6 +38,7 @@ pub(crate) async fn conduct(
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {
         name_failure(&server, route.as_ref(), &failure, &mut response);
     }
+    drop(under_way);
     server.metrics.count_request(route, response.status());
     protect(response.headers_mut());
     response

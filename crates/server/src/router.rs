@@ -14,7 +14,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::endpoints::{
-    alarms, app, asks, audit, docs, events, health, pairing, rules, sessions, tokens, workspaces,
+    alarms, app, asks, audit, docs, door, events, health, pairing, rules, sessions, tokens,
+    workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::conduct;
@@ -78,6 +79,12 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(audit::verify_audit))
         .routes(routes!(alarms::list_alarms))
         .routes(routes!(events::follow_events))
+        .routes(routes!(door::begin_run))
+        .routes(routes!(door::keep_run))
+        .routes(routes!(door::end_run))
+        .routes(routes!(door::hand_in))
+        .routes(routes!(door::fetch_answer))
+        .routes(routes!(door::report))
 }
 
 /// Every route, behind the gate.

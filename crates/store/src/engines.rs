@@ -93,6 +93,28 @@ impl Store {
         })
     }
 
+    /// The engines that a workspace has or had.
+    pub async fn engines(&self, workspace: WorkspaceId) -> Result<Vec<Engine>, StoreError> {
+        const LIST: &str = "SELECT id, program FROM engines WHERE workspace = $1 ORDER BY id";
+        let rows: Vec<(String, String)> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(workspace.to_string())
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter()
+            .map(|(id, program)| {
+                Ok(Engine {
+                    id: id
+                        .parse()
+                        .map_err(|_| StoreError::corrupt("engines", &id, "id"))?,
+                    workspace,
+                    program,
+                })
+            })
+            .collect()
+    }
+
     /// Begins a life of `engine`.
     pub async fn begin_run(&self, engine: &Engine, now: Timestamp) -> Result<Run, StoreError> {
         const ADD: &str =

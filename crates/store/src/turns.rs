@@ -23,6 +23,10 @@ pub struct NewTurn {
     pub native_id: String,
     /// What is said.
     pub prompt: String,
+    /// The model that is wished for, as `provider/model`.
+    pub model: Option<String>,
+    /// The agent that is wished for.
+    pub agent: Option<String>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -31,6 +35,8 @@ struct TurnRow {
     session: String,
     native_id: String,
     prompt: String,
+    model: Option<String>,
+    agent: Option<String>,
     started_at: i64,
     outcome: Option<String>,
 }
@@ -50,6 +56,8 @@ impl TryFrom<TurnRow> for Turn {
                 .map_err(|_| corrupt("outcome"))?,
             native_id: row.native_id,
             prompt: row.prompt,
+            model: row.model,
+            agent: row.agent,
             started_at: Timestamp::from_micros(row.started_at),
         })
     }
@@ -58,7 +66,7 @@ impl TryFrom<TurnRow> for Turn {
 macro_rules! select_turns {
     ($rest:literal) => {
         concat!(
-            "SELECT id, session, native_id, prompt, started_at, outcome FROM turns ",
+            "SELECT id, session, native_id, prompt, model, agent, started_at, outcome FROM turns ",
             $rest
         )
     };
@@ -73,8 +81,8 @@ impl Store {
         by: &Actor,
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
-        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at) \
-             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING";
+        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING";
         const GET: &str = select_turns!("WHERE id = $1");
         let mut write = self.write(now).await?;
         let added = on_tx!(&mut write.tx, |connection| {
@@ -85,6 +93,8 @@ impl Store {
                 .bind(&turn.prompt)
                 .bind(by.id.to_string())
                 .bind(now.as_micros())
+                .bind(&turn.model)
+                .bind(&turn.agent)
                 .execute(connection)
                 .await?
                 .rows_affected()
@@ -193,7 +203,7 @@ impl Store {
     /// The turns of a workspace that were written down and, as far as is known, never sent.
     pub async fn unsent_turns(&self, workspace: WorkspaceId) -> Result<Vec<Turn>, StoreError> {
         const LIST: &str = "SELECT turns.id, turns.session, turns.native_id, turns.prompt, \
-             turns.started_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
+             turns.model, turns.agent, turns.started_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
              WHERE sessions.workspace = $1 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
              ORDER BY turns.id";
         let rows: Vec<TurnRow> = on_db!(&self.db, |pool| {

@@ -58,8 +58,10 @@ pub struct Settings {
 /// One reply that came in, whatever became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivedReply {
-    /// Milliseconds since the start.
+    /// Milliseconds since the start, when it was dealt with.
     pub at: u64,
+    /// When it was there whole, in microseconds since 1970: the same clock for every process.
+    pub received_at_micros: i64,
     /// The permission or question that it names.
     pub id: String,
     /// Its body, as received.

@@ -55,6 +55,13 @@ pub enum Engine {
     },
     /// The scripted stand-in for opencode.
     Scripted,
+    /// An opencode that runs already.
+    Attached {
+        /// Its base URL.
+        url: String,
+        /// The password of its user `opencode`, if it wants one.
+        password: Option<String>,
+    },
 }
 
 /// A running `countersign serve`. Dropping it kills it with its keepers, its engines and all that those started.
@@ -136,10 +143,17 @@ impl Setup {
         let home = root.join("home");
         let mut environment = match &self.engine {
             Engine::Real { model } => RealOpencode::environment(&home, model),
-            Engine::None | Engine::Scripted => {
+            Engine::None | Engine::Scripted | Engine::Attached { .. } => {
                 vec![("HOME".to_owned(), home.to_string_lossy().into_owned())]
             }
         };
+        if let Engine::Attached {
+            password: Some(password),
+            ..
+        } = &self.engine
+        {
+            environment.push(("OPENCODE_SERVER_PASSWORD".to_owned(), password.clone()));
+        }
         let data = root.join("data").to_string_lossy().into_owned();
         environment.extend([
             ("COUNTERSIGN_DATA".to_owned(), data),
@@ -153,7 +167,7 @@ impl Setup {
         let program = match &self.engine {
             Engine::Real { .. } => Some(peers::opencode()),
             Engine::Scripted => Some(peers::scripted_opencode()),
-            Engine::None => None,
+            Engine::None | Engine::Attached { .. } => None,
         };
         let program = program.map(|path| format!("program = '{}'\n", path.display()));
         format!(
@@ -182,8 +196,10 @@ impl Setup {
                 .arguments(["--workspace"])
                 .arguments([workspace.as_os_str()]);
         }
-        if matches!(self.engine, Engine::None) {
-            launch = launch.arguments(["--no-engine"]);
+        match &self.engine {
+            Engine::None => launch = launch.arguments(["--no-engine"]),
+            Engine::Attached { url, .. } => launch = launch.arguments(["--attach", url]),
+            Engine::Real { .. } | Engine::Scripted => {}
         }
         launch.start().expect("the program can be started")
     }
@@ -284,7 +300,7 @@ impl TestServer {
 
     /// Returns the engines that keepers of this server keep.
     pub fn engines(&self) -> Vec<KeptEngine> {
-        kept::engines(&self.data())
+        KeptEngine::all_below(&self.data())
     }
 
     /// Returns the one engine that a keeper of this server keeps.

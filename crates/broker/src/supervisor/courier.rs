@@ -9,8 +9,7 @@ use countersign_core::ask::{Ask, AskState, Subject};
 use countersign_core::delivery::{Evidence, Undeliverable};
 use countersign_core::digest::Digest;
 use countersign_core::id::{AskId, TurnId};
-use countersign_core::session::Item;
-use countersign_engine::opencode::{ClientError, PromptText, Replied, Reply};
+use countersign_engine::opencode::{ClientError, Replied, Reply};
 use countersign_store::{NewTurn, Parcel};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -20,7 +19,7 @@ use crate::error::BrokerError;
 use crate::supervisor::flights::{Finding, Landing};
 use crate::supervisor::reconcile::ToolShows;
 use crate::supervisor::run::EngineRun;
-use crate::supervisor::{message_id, part_id};
+use crate::supervisor::{message_id, send_turn};
 
 /// How long an announcement is waited for before a reply counts as lost.
 const ANNOUNCEMENT_PATIENCE: Duration = Duration::from_secs(3);
@@ -43,21 +42,31 @@ pub(crate) const NOBODY_ANSWERED: &str =
 /// Carries what is in the outbox for this life of the engine until `over`.
 ///
 /// Each delivery is a task of its own: one that waits for the ledger must never be in the way of the loop
-/// that reads the ledger.
+/// that reads the ledger. Nothing leaves while the engine is not listened to: a denial takes other asks of its
+/// session with it, and those have to be in the ledger first.
 pub(super) async fn carry(run: Arc<EngineRun>, wake: Arc<Notify>, over: CancellationToken) {
     let mut head = run.shared.store.head();
+    let mut following = run.following();
     let mut under_way: JoinSet<()> = JoinSet::new();
     let carried: Arc<Mutex<HashSet<AskId>>> = Arc::default();
     loop {
+        tokio::select! {
+            () = over.cancelled() => return,
+            heard = following.wait_for(|following| *following) => if heard.is_err() { return },
+        }
         head.mark_unchanged();
         let mut wait = LOOK_AGAIN;
         match run.shared.store.parcels(run.link.run).await {
             Ok(parcels) => {
                 let now = run.shared.clock.now();
+                let held_back = held_back(&parcels, &lock(&carried));
                 for parcel in parcels {
                     let due_in = parcel.due_at.since(now);
                     if under_way.len() >= AT_ONCE {
                         break;
+                    }
+                    if held_back.contains(&parcel.ask.id) {
+                        continue;
                     }
                     if !due_in.is_zero() {
                         wait = wait.min(due_in);
@@ -82,6 +91,28 @@ pub(super) async fn carry(run: Arc<EngineRun>, wake: Arc<Notify>, over: Cancella
             () = tokio::time::sleep(wait) => {}
         }
     }
+}
+
+/// The denials that have to wait: one that overtook another answer of its session would take it down.
+fn held_back(parcels: &[Parcel], carried: &HashSet<AskId>) -> HashSet<AskId> {
+    let denies = |parcel: &Parcel| wording(&parcel.ask) == Some("reject");
+    let goes_first = |parcel: &Parcel| !parcel.perhaps_sent || carried.contains(&parcel.ask.id);
+    let answered_at = |parcel: &Parcel| parcel.ask.state.answer().map(|answer| answer.at);
+    parcels
+        .iter()
+        .filter(|denial| denies(denial))
+        .filter(|denial| {
+            parcels.iter().any(|other| {
+                let is_sibling = other.ask.session == denial.ask.session
+                    && other.ask.id != denial.ask.id
+                    && matches!(other.ask.subject, Subject::Permission { .. });
+                // Of two denials the earlier goes first.
+                let is_before = !denies(other) || answered_at(other) < answered_at(denial);
+                is_sibling && is_before && goes_first(other)
+            })
+        })
+        .map(|denial| denial.ask.id)
+        .collect()
 }
 
 /// Tries to deliver one parcel.
@@ -140,6 +171,10 @@ impl EngineRun {
         // A reply was taken and never announced: it was announced while nobody listened, or dropped.
         if self.flights().is_unannounced(&ask.native_id) && !self.is_held(ask).await? {
             return self.look_again(ask, true).await;
+        }
+        if wording == "reject" {
+            // What is about to fall with it is in the ledger before it falls.
+            self.take_permissions().await?;
         }
         let retry_at = now.after(ANNOUNCEMENT_PATIENCE);
         if !shared.store.begin_sending(ask.id, retry_at, now).await? {
@@ -322,28 +357,14 @@ impl EngineRun {
             id,
             session: session.id,
             native_id: message_id(id),
-            prompt: text.clone(),
-        };
-        store
-            .begin_turn(session.workspace, new, &answer.by, now)
-            .await?;
-        let item = Item::Prompt { text: text.clone() };
-        store
-            .put_item(session.workspace, session.id, &part_id(id), &item, now)
-            .await?;
-        let prompt = PromptText {
-            message_id: message_id(id),
-            text,
+            prompt: text,
             model: None,
             agent: None,
         };
-        self.link
-            .client
-            .prompt(&session.directory, &session.native_id, &prompt)
-            .await
-            .map_err(BrokerError::Engine)?;
-        store.mark_turn_sent(id, self.shared.clock.now()).await?;
-        Ok(())
+        let (turn, _) = store
+            .begin_turn(session.workspace, new, &answer.by, now)
+            .await?;
+        send_turn(store, &self.shared.clock, &self.link, &session, &turn).await
     }
 
     /// Waits until a session is idle; a prompt that comes just as a turn is being stopped would be lost.

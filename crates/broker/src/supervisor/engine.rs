@@ -253,6 +253,7 @@ async fn live(shared: &Shared, report: &Report, kept: Kept) -> Result<String, St
     };
     let said = engine_log_tail(directory, 2_000).unwrap_or_default();
     stop(keeper).await;
+    end_what_is_left(directory).await;
     end_life(shared, run, directory, &why).await?;
     let last_words = said
         .lines()
@@ -364,6 +365,18 @@ async fn end_run(
         );
     }
     Ok(())
+}
+
+/// Ends the processes of a life whose keeper was killed: nobody else can find them any more.
+async fn end_what_is_left(directory: &Path) {
+    if let Ok(Attach::Orphaned(orphan)) = Keeper::attach(directory).await
+        && let Err(error) = orphan.end(GRACE).await
+    {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "an engine's processes were not ended"
+        );
+    }
 }
 
 async fn stop(keeper: &Keeper) {

@@ -67,17 +67,6 @@ impl EngineRun {
             return Ok(());
         }
         match &ask.state {
-            AskState::Open => match fell_with(&self.shared.store, ask, &announced.reply).await? {
-                Some(sibling) => {
-                    let why = Withdrawal::SiblingDenied { sibling };
-                    self.shared
-                        .store
-                        .withdraw(ask.id, &why, self.shared.clock.now())
-                        .await?;
-                    Ok(())
-                }
-                None => self.foreign(ask, &announced.reply).await,
-            },
             // An earlier server perhaps sent this very reply.
             AskState::Answered(_, delivery)
                 if delivery.attempts > 0
@@ -85,7 +74,7 @@ impl EngineRun {
             {
                 self.prove(ask, announced.event).await
             }
-            AskState::Answered(..) => self.foreign(ask, &announced.reply).await,
+            AskState::Open | AskState::Answered(..) => self.foreign(ask, &announced.reply).await,
             // It is over here; the engine only says so too.
             AskState::Delivered(..)
             | AskState::Undeliverable(..)
@@ -94,10 +83,20 @@ impl EngineRun {
         }
     }
 
-    /// Somebody answered past the ledger.
+    /// A request ended otherwise than the ledger says: it fell with one that was denied, or somebody
+    /// answered past the ledger.
     pub(super) async fn foreign(&self, ask: &Ask, reply: &str) -> Result<(), BrokerError> {
         let store = &self.shared.store;
         let now = self.shared.clock.now();
+        if let Some(sibling) = fell_with(store, ask, reply).await? {
+            self.flights().settle(&ask.native_id);
+            let why = Withdrawal::SiblingDenied { sibling };
+            if !store.withdraw(ask.id, &why, now).await? {
+                let why = Undeliverable::SiblingDenied { sibling };
+                store.give_up(ask.id, &why, now).await?;
+            }
+            return Ok(());
+        }
         let reply = reply.to_owned();
         let ended = if ask.state == AskState::Open {
             store

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use countersign_core::ask::{AskState, Door};
+use countersign_core::ask::{Ask, AskState, Door};
 use countersign_core::event::Delta;
-use countersign_core::session::{Activity, Item, Session, ToolStatus, TurnOutcome};
+use countersign_core::session::{Activity, Item, Session, ToolStatus, Turn, TurnOutcome};
 use countersign_engine::opencode::{
     EngineAsk, Message, Part, Permission, QuestionRequest, Signal, Status, permission_ask,
     question_ask,
@@ -20,6 +20,8 @@ use crate::supervisor::verdict;
 
 /// How long a tool call's input is waited for: the request for leave can come before it.
 const INPUT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the engine may take to write down how a turn ended, once it has said that the session is idle.
+const VERDICT_PATIENCE: Duration = Duration::from_secs(3);
 /// How many messages are read to find out how a turn ended.
 const VERDICT_MESSAGES: u32 = 30;
 /// More of these are not remembered: what is forgotten is only whose words they were.
@@ -148,6 +150,7 @@ impl<'a> Intake<'a> {
             session: session.id,
             thought: self.thoughts.get(&part).copied().unwrap_or(false),
             item: part,
+            offset: 0,
             text,
         });
         Ok(())
@@ -181,7 +184,28 @@ impl<'a> Intake<'a> {
             return Ok(());
         };
         let session = self.run.session(&part.session_id).await?;
+        if matches!(item, Item::Tool { .. }) {
+            self.place_words(&session).await?;
+        }
         self.put(&session, &part.id, &item).await
+    }
+
+    /// Gives what is being said its place in the transcript. Some models end their words only after the calls that
+    /// follow them, which would otherwise stand before.
+    async fn place_words(&self, session: &Session) -> Result<(), BrokerError> {
+        let shared = &self.run.shared;
+        for (id, piece) in shared.live.growing(session.id) {
+            if piece.is_placed {
+                continue;
+            }
+            let item = piece.into_item();
+            shared
+                .store
+                .put_item(session.workspace, session.id, &id, &item, shared.clock.now())
+                .await?;
+            shared.live.place(session.id, &id);
+        }
+        Ok(())
     }
 
     async fn put(&self, session: &Session, id: &str, item: &Item) -> Result<(), BrokerError> {
@@ -321,7 +345,9 @@ impl EngineRun {
             // such requests behind, and nothing but a no ends them.
             Opened::Known(ask) => match ask.state {
                 AskState::Withdrawn { .. } | AskState::Undeliverable(..) => {
-                    self.tidy(&ask.native_id, &ask.subject).await;
+                    if !self.has_live_sibling(&ask).await? {
+                        self.tidy(&ask.native_id, &ask.subject).await;
+                    }
                     Ok(())
                 }
                 AskState::Open
@@ -330,6 +356,12 @@ impl EngineRun {
                 | AskState::Expired { .. } => Ok(()),
             },
         }
+    }
+
+    /// Whether a no to `ask` would take another ask of its session with it that somebody still waits for.
+    async fn has_live_sibling(&self, ask: &Ask) -> Result<bool, BrokerError> {
+        let live = self.shared.store.live_asks(self.link.run).await?;
+        Ok(live.iter().any(|sibling| sibling.session == ask.session))
     }
 
     /// Notes the name of the agent that speaks in a session.
@@ -386,15 +418,9 @@ impl EngineRun {
         if turns.is_empty() {
             return Ok(());
         }
-        let messages: Vec<_> = self
-            .link
-            .client
-            .messages(&shared.workspace.path, &session.native_id, VERDICT_MESSAGES)
-            .await
-            .map_err(BrokerError::Engine)?
-            .into_iter()
-            .map(|(message, _)| message)
-            .collect();
+        let Some(messages) = self.finished_messages(session, &turns).await? else {
+            return Ok(());
+        };
         // A prompt that came while another turn was under way is part of that turn and ends with it.
         let mut outcome = otherwise;
         for turn in turns.iter().rev() {
@@ -407,5 +433,40 @@ impl EngineRun {
             }
         }
         Ok(())
+    }
+
+    /// The newest messages of a session that has come to rest, once they say how its `turns` ended; nothing
+    /// if it is busy again, when the next rest tells.
+    async fn finished_messages(
+        &self,
+        session: &Session,
+        turns: &[Turn],
+    ) -> Result<Option<Vec<Message>>, BrokerError> {
+        let client = &self.link.client;
+        let directory = &self.shared.workspace.path;
+        let deadline = tokio::time::Instant::now() + VERDICT_PATIENCE;
+        loop {
+            let messages: Vec<Message> = client
+                .messages(directory, &session.native_id, VERDICT_MESSAGES)
+                .await
+                .map_err(BrokerError::Engine)?
+                .into_iter()
+                .map(|(message, _)| message)
+                .collect();
+            let unfinished = turns
+                .iter()
+                .any(|turn| verdict::is_unfinished(&messages, &turn.native_id));
+            if !unfinished || tokio::time::Instant::now() >= deadline {
+                return Ok(Some(messages));
+            }
+            let statuses = client
+                .statuses(directory)
+                .await
+                .map_err(BrokerError::Engine)?;
+            if statuses.contains_key(&session.native_id) {
+                return Ok(None);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 }

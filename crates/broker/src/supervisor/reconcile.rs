@@ -3,12 +3,17 @@
 use std::collections::HashSet;
 
 use countersign_core::ask::{Ask, AskState, Withdrawal};
-use countersign_core::session::TurnOutcome;
-use countersign_engine::opencode::{Part, PromptText, ToolReference};
+use countersign_core::session::Session;
+use countersign_engine::opencode::{Part, ToolReference};
 use serde::Deserialize as _;
 
 use crate::error::BrokerError;
+use crate::supervisor::intake::item;
 use crate::supervisor::run::EngineRun;
+use crate::supervisor::turn::send_turn;
+
+/// How many messages of a session are read after a gap.
+const MISSED_MESSAGES: u32 = 100;
 
 /// What a tool call shows about the request for leave that it waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,22 +35,12 @@ impl EngineRun {
         let directory = &self.shared.workspace.path;
         // The asks of the ledger first: one that is opened meanwhile is not taken for one that is gone.
         let live = self.shared.store.live_asks(self.link.run).await?;
-        let permissions = client
-            .permissions(directory)
-            .await
-            .map_err(BrokerError::Engine)?;
+        let mut held = self.take_permissions().await?;
         let questions = client
             .questions(directory)
             .await
             .map_err(BrokerError::Engine)?;
-        let held: HashSet<String> = permissions
-            .iter()
-            .map(|(permission, _)| permission.id.clone())
-            .chain(questions.iter().map(|(question, _)| question.id.clone()))
-            .collect();
-        for (permission, raw) in permissions {
-            self.take_permission(permission, raw).await?;
-        }
+        held.extend(questions.iter().map(|(question, _)| question.id.clone()));
         for (question, raw) in questions {
             self.take_question(question, raw).await?;
         }
@@ -57,6 +52,18 @@ impl EngineRun {
         }
         self.reconcile_sessions().await?;
         self.send_unsent_turns().await
+    }
+
+    /// Takes in every permission that the engine waits for, and returns their ids.
+    pub(super) async fn take_permissions(&self) -> Result<HashSet<String>, BrokerError> {
+        let directory = &self.shared.workspace.path;
+        let permissions = self.link.client.permissions(directory).await;
+        let mut held = HashSet::new();
+        for (permission, raw) in permissions.map_err(BrokerError::Engine)? {
+            held.insert(permission.id.clone());
+            self.take_permission(permission, raw).await?;
+        }
+        Ok(held)
     }
 
     /// An open ask that the engine no longer holds: it was answered or dropped while nobody listened.
@@ -103,6 +110,7 @@ impl EngineRun {
         for native_id in statuses.keys() {
             let session = self.session(native_id).await?;
             self.take_busy(&session).await?;
+            self.catch_up(&session).await?;
         }
         for session in self
             .shared
@@ -111,7 +119,31 @@ impl EngineRun {
             .await?
         {
             if !statuses.contains_key(&session.native_id) {
+                self.catch_up(&session).await?;
                 self.take_idle(&session).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down what was said and done in a session while nobody listened.
+    async fn catch_up(&self, session: &Session) -> Result<(), BrokerError> {
+        let shared = &self.shared;
+        let messages = self
+            .link
+            .client
+            .messages(&shared.workspace.path, &session.native_id, MISSED_MESSAGES)
+            .await
+            .map_err(BrokerError::Engine)?;
+        for (message, parts) in &messages {
+            for part in parts {
+                if let Some(item) = item(part, message.role == "user") {
+                    let now = shared.clock.now();
+                    shared
+                        .store
+                        .put_item(session.workspace, session.id, &part.id, &item, now)
+                        .await?;
+                }
             }
         }
         Ok(())
@@ -124,34 +156,14 @@ impl EngineRun {
             let Some(session) = shared.store.session(turn.session).await? else {
                 continue;
             };
-            let prompt = PromptText {
-                message_id: turn.native_id.clone(),
-                text: turn.prompt.clone(),
-                model: None,
-                agent: None,
-            };
-            match self
-                .link
-                .client
-                .prompt(&session.directory, &session.native_id, &prompt)
-                .await
+            // One that the engine does not take has ended, with the reason.
+            if let Err(error) =
+                send_turn(&shared.store, &shared.clock, &self.link, &session, &turn).await
             {
-                Ok(()) => {
-                    shared
-                        .store
-                        .mark_turn_sent(turn.id, shared.clock.now())
-                        .await?;
-                }
-                Err(error) => {
-                    let outcome = TurnOutcome::Failed {
-                        reason: error.to_string(),
-                    };
-                    let now = shared.clock.now();
-                    shared
-                        .store
-                        .end_turn(session.workspace, turn.id, &outcome, now)
-                        .await?;
-                }
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "a turn could not be sent"
+                );
             }
         }
         Ok(())

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
 use countersign_engine::opencode::{Frames, StreamError};
+use countersign_engine::process::listening_on;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +27,8 @@ pub(super) struct EngineRun {
     pub(super) shared: Shared,
     pub(super) link: Link,
     flights: Mutex<Flights>,
+    /// Whether everything that the engine asks comes to our ears.
+    following: watch::Sender<bool>,
 }
 
 impl EngineRun {
@@ -33,7 +37,13 @@ impl EngineRun {
             shared,
             link,
             flights: Mutex::default(),
+            following: watch::Sender::new(false),
         }
+    }
+
+    /// Whether everything that the engine asks comes to our ears, now and from now on.
+    pub(super) fn following(&self) -> watch::Receiver<bool> {
+        self.following.subscribe()
     }
 
     pub(super) fn flights(&self) -> MutexGuard<'_, Flights> {
@@ -52,7 +62,9 @@ impl EngineRun {
         ));
         let mut failures = 0;
         while !over.is_cancelled() {
-            let Err(message) = self.listen(report, &mut failures, over).await else {
+            let listened = self.listen(report, &mut failures, over).await;
+            self.following.send_replace(false);
+            let Err(message) = listened else {
                 break;
             };
             tracing::debug!("lost touch with the engine: {message}");
@@ -85,6 +97,7 @@ impl EngineRun {
         // Whatever happens from here on is in the stream; whatever happened before is in the lists.
         self.reconcile().await.map_err(|error| error.to_string())?;
         *failures = 0;
+        self.following.send_replace(true);
         self.reachable(report).await;
         loop {
             let frame = tokio::select! {
@@ -105,8 +118,22 @@ impl EngineRun {
         }
     }
 
+    /// Notes whose descendants may not speak for a person, where the engine is not a child of ours.
+    fn note_foreign_process(&self, report: &Report) {
+        let port = self.link.client.endpoint().loopback_port();
+        let Some(port) = port.filter(|_| !self.link.ours) else {
+            return;
+        };
+        match listening_on(port) {
+            Ok(Some(process)) => report.keeper(process),
+            Ok(None) => {}
+            Err(error) => tracing::warn!("the process behind port {port} is not known: {error}"),
+        }
+    }
+
     async fn reachable(&self, report: &Report) {
         let message = format!("opencode is ready in {}", self.shared.workspace.path);
+        self.note_foreign_process(report);
         report.link.send_replace(Some(self.link.clone()));
         report.status(|status| {
             status.phase = EnginePhase::Ready;

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use countersign_core::id::{SessionId, TurnId, WorkspaceId};
+use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session};
 use countersign_core::time::Clock;
 use countersign_engine::opencode as native;
@@ -13,22 +13,6 @@ use crate::supervisor::run::EngineRun;
 
 /// Who asks, until the engine has said the name of its agent.
 const UNNAMED_AGENT: &str = "opencode";
-
-/// What the engine is to call the message of a turn: the same for the same turn, so that sending it again
-/// changes nothing.
-pub(crate) fn message_id(turn: TurnId) -> String {
-    format!("msg_{}", digits(turn))
-}
-
-/// What the engine is to call the words in the message of a turn.
-pub(crate) fn part_id(turn: TurnId) -> String {
-    format!("prt_{}", digits(turn))
-}
-
-fn digits(turn: TurnId) -> String {
-    let id = turn.to_string();
-    id.strip_prefix("turn_").map_or(id.clone(), str::to_owned)
-}
 
 /// Writes a session of the engine's down.
 pub(crate) async fn remember_session(

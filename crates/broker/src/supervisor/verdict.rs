@@ -3,12 +3,17 @@
 use countersign_core::session::TurnOutcome;
 use countersign_engine::opencode::Message;
 
+/// Whether the engine has begun to reply to `prompt` and not written down yet how that ended: it says that
+/// a session is idle a moment before.
+pub(super) fn is_unfinished(messages: &[Message], prompt: &str) -> bool {
+    last_reply(messages, prompt)
+        .is_some_and(|last| last.error.is_none() && last.time.completed.is_none())
+}
+
 /// The outcome of the turn whose prompt is `prompt`, of a session that is idle; nothing if the engine has
 /// not begun to reply to it.
 pub(super) fn outcome(messages: &[Message], prompt: &str) -> Option<TurnOutcome> {
-    let last = messages.iter().rfind(|message| {
-        message.role == "assistant" && message.parent_id.as_deref() == Some(prompt)
-    })?;
+    let last = last_reply(messages, prompt)?;
     Some(
         match (&last.error, last.time.completed, last.finish.as_deref()) {
             (Some(error), _, _) if error.is_abort() => TurnOutcome::Cancelled,
@@ -24,6 +29,12 @@ pub(super) fn outcome(messages: &[Message], prompt: &str) -> Option<TurnOutcome>
             (None, Some(_), None) => TurnOutcome::Cancelled,
         },
     )
+}
+
+fn last_reply<'a>(messages: &'a [Message], prompt: &str) -> Option<&'a Message> {
+    messages.iter().rfind(|message| {
+        message.role == "assistant" && message.parent_id.as_deref() == Some(prompt)
+    })
 }
 
 #[cfg(test)]
@@ -75,6 +86,15 @@ mod tests {
                 "{rest}"
             );
         }
+    }
+
+    #[test]
+    fn a_reply_is_unfinished_until_its_end_is_written_down() {
+        let begun = assistant(&json!({ "time": { "created": 1 } }));
+        assert!(is_unfinished(&[begun], "msg_1"));
+        let done = assistant(&json!({ "time": { "completed": 1 }, "finish": "stop" }));
+        assert!(!is_unfinished(&[done], "msg_1"));
+        assert!(!is_unfinished(&[], "msg_1"));
     }
 
     #[test]

@@ -130,6 +130,14 @@ fn describe(permission: &Permission, input: Option<&Value>) -> (Vec<String>, Vec
                 .collect();
             (permission.patterns.clone(), shown)
         }
+        // Asked for where the sub-agent's own configuration is not one that asks.
+        "task" => {
+            let label = "Starts a sub-agent that may act without asking";
+            let mut shown = vec![text(label, &permission.patterns.join(", "))];
+            let details = input.unwrap_or(&permission.metadata);
+            shown.push(text("With", &format!("{details:#}")));
+            (permission.patterns.clone(), shown)
+        }
         _ => {
             let mut shown: Vec<Shown> = permission
                 .patterns

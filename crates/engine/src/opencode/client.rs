@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::opencode::delegation::Agent;
 use crate::opencode::policy::ask_rules;
 use crate::opencode::stream::Frames;
 use crate::opencode::wire::{
@@ -34,6 +35,21 @@ impl std::fmt::Debug for Endpoint {
         f.debug_struct("Endpoint")
             .field("base_url", &self.base_url)
             .finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// The port, if the server is reached over the loopback address of this machine.
+    pub fn loopback_port(&self) -> Option<u16> {
+        let url = reqwest::Url::parse(&self.base_url).ok()?;
+        let local = match url.host_str()? {
+            "localhost" => true,
+            host => host
+                .trim_matches(['[', ']'])
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|address| address.is_loopback()),
+        };
+        local.then(|| url.port_or_known_default()).flatten()
     }
 }
 
@@ -141,6 +157,11 @@ impl Opencode {
         Ok(Self { http, endpoint })
     }
 
+    /// Where the server listens.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
     /// The version of a server that is up; a new connection each time, and little patience.
     pub async fn version(&self) -> Result<String, ClientError> {
         let request = self
@@ -170,10 +191,16 @@ impl Opencode {
         // A server without these lists has no such tools to ask for.
         let tools: Vec<String> = optional(self.get("/experimental/tool/ids", directory).await)?;
         let servers: HashMap<String, Value> = optional(self.get("/mcp", directory).await)?;
+        // What an agent may do has to be known: a list that cannot be read is no list of careful agents.
+        let agents: Vec<Agent> = match self.get("/agent", directory).await {
+            Err(ClientError::NotFound(_)) => Vec::new(),
+            read => read?,
+        };
         Ok(ask_rules(
             &config,
             tools.iter().map(String::as_str),
             servers.keys().map(String::as_str),
+            &agents,
         ))
     }
 
@@ -492,6 +519,23 @@ mod tests {
     #[test]
     fn a_directory_is_sent_in_ascii() {
         assert_eq!(percent_encoded("/srv/größe x"), "/srv/gr%C3%B6%C3%9Fe%20x");
+    }
+
+    #[test]
+    fn a_server_of_this_machine_is_known_by_its_port() {
+        for (url, port) in [
+            ("http://127.0.0.1:4096/agents/one", Some(4096)),
+            ("http://localhost:4096", Some(4096)),
+            ("http://[::1]:80", Some(80)),
+            ("https://agents.example:4096", None),
+            ("nonsense", None),
+        ] {
+            let endpoint = Endpoint {
+                base_url: url.to_owned(),
+                credentials: None,
+            };
+            assert_eq!(endpoint.loopback_port(), port, "{url}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::opencode::delegation::Agent;
 use crate::opencode::wire::{PermissionRule, Verdict};
 
 /// What acts on the world, and so always needs leave.
@@ -44,12 +45,14 @@ const HARMLESS: [&str; 21] = [
     "bash",
 ];
 
-/// The rules for a session, from the merged configuration, the names of the tools, and the names of the
-/// MCP servers. Tools that opencode does not bring along are asked for as well.
+/// The rules for a session, from the merged configuration, the names of the tools, the names of the MCP
+/// servers, and the agents. Tools that opencode does not bring along are asked for as well, and so is the
+/// start of a sub-agent that would act without asking.
 pub fn ask_rules<'a>(
     config: &Value,
     tools: impl IntoIterator<Item = &'a str>,
     mcp_servers: impl IntoIterator<Item = &'a str>,
+    agents: &[Agent],
 ) -> Vec<PermissionRule> {
     let mut asked: BTreeSet<String> = ACTING.into_iter().map(str::to_owned).collect();
     asked.extend(
@@ -63,10 +66,16 @@ pub fn ask_rules<'a>(
             .into_iter()
             .map(|server| format!("{}_*", tool_prefix(server))),
     );
+    let delegates = agents
+        .iter()
+        .filter(|agent| agent.acts_without_asking(&asked))
+        .map(|agent| rule("task".to_owned(), agent.name.clone(), Verdict::Ask))
+        .collect::<Vec<_>>();
     let mut rules: Vec<PermissionRule> = asked
         .into_iter()
         .map(|permission| rule(permission, "*".to_owned(), Verdict::Ask))
         .collect();
+    rules.extend(delegates);
     rules.extend(denials(&config["permission"]));
     rules
 }
@@ -140,7 +149,7 @@ mod tests {
     fn asking_cannot_be_switched_off_and_a_denial_stays() {
         let config =
             json!({ "permission": { "bash": { "*": "allow", "rm *": "deny" }, "edit": "allow" } });
-        let rules = ask_rules(&config, [], []);
+        let rules = ask_rules(&config, [], [], &[]);
         assert_eq!(
             actions(&rules, "bash"),
             [
@@ -152,8 +161,19 @@ mod tests {
     }
 
     #[test]
+    fn the_start_of_a_sub_agent_that_would_not_ask_is_asked_for() {
+        let agent = |name: &str, action: &str| -> Agent {
+            let rule = json!({ "permission": "*", "pattern": "*", "action": action });
+            serde_json::from_value(json!({ "name": name, "permission": [rule] })).unwrap()
+        };
+        let agents = [agent("careful", "ask"), agent("bold", "allow")];
+        let rules = ask_rules(&json!({}), [], [], &agents);
+        assert_eq!(actions(&rules, "task"), [("bold".to_owned(), Verdict::Ask)]);
+    }
+
+    #[test]
     fn tools_that_opencode_does_not_bring_are_asked_for() {
-        let rules = ask_rules(&json!({}), ["read", "deploy"], ["my server"]);
+        let rules = ask_rules(&json!({}), ["read", "deploy"], ["my server"], &[]);
         assert_eq!(actions(&rules, "deploy").len(), 1);
         assert_eq!(actions(&rules, "my_server_*").len(), 1);
         assert!(actions(&rules, "read").is_empty());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use countersign_api::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
-use countersign_broker::SessionContext;
+use countersign_broker::{PromptWish, SessionContext};
 use countersign_core::id::{SessionId, WorkspaceId};
 use http::StatusCode;
 use serde::Deserialize;
@@ -117,11 +117,13 @@ pub(crate) async fn prompt_session(
         model,
         agent,
     } = request;
-    let model = model.as_deref().map(split_model).transpose()?;
-    let turn = server
-        .broker
-        .prompt(&admitted.caller, id, turn, text, model, agent)
-        .await?;
+    let wish = PromptWish {
+        turn,
+        text,
+        model,
+        agent,
+    };
+    let turn = server.broker.prompt(&admitted.caller, id, wish).await?;
     Ok((
         StatusCode::ACCEPTED,
         Json(PromptTaken {
@@ -129,19 +131,6 @@ pub(crate) async fn prompt_session(
             session: turn.session,
         }),
     ))
-}
-
-/// The provider and the model; a model's own name may have slashes in it.
-fn split_model(model: &str) -> Result<(String, String), ApiError> {
-    match model.split_once('/') {
-        Some((provider, name)) if !provider.is_empty() && !name.is_empty() => {
-            Ok((provider.to_owned(), name.to_owned()))
-        }
-        _ => Err(ApiError::invalid(
-            "model",
-            "must have the form `provider/model`",
-        )),
-    }
 }
 
 /// Stops what a session is doing; its open asks are withdrawn.

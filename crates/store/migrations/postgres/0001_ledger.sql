@@ -76,6 +76,8 @@ CREATE TABLE turns (
     session    TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
     native_id  TEXT COLLATE "C" NOT NULL,
     prompt     TEXT COLLATE "C" NOT NULL,
+    model      TEXT COLLATE "C",
+    agent      TEXT COLLATE "C",
     actor      TEXT COLLATE "C" NOT NULL,
     started_at BIGINT NOT NULL,
     sent_at    BIGINT,

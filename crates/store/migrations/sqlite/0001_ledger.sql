@@ -76,6 +76,8 @@ CREATE TABLE turns (
     session    TEXT NOT NULL REFERENCES sessions (id),
     native_id  TEXT NOT NULL,
     prompt     TEXT NOT NULL,
+    model      TEXT,
+    agent      TEXT,
     actor      TEXT NOT NULL,
     started_at INTEGER NOT NULL,
     sent_at    INTEGER,

@@ -84,6 +84,8 @@ async fn a_turn_begins_once_and_ends_once() {
                 session: scene.session,
                 native_id: "msg_1".to_owned(),
                 prompt: prompt.to_owned(),
+                model: Some("stub/large".to_owned()),
+                agent: None,
             };
             let begun = store.begin_turn(scene.workspace, turn, &scene.ada, at(1));
             begun.await.unwrap()

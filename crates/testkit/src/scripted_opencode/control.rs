@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::asking::{Reply, Wish};
+use super::wire::now_micros;
 use super::world::World;
 use super::{Faults, Outcome, ReceivedReply, Shared};
 
@@ -141,6 +142,7 @@ pub(super) fn reply_as_foreigner(world: &mut World, id: &str) -> bool {
         super::asking::Kind::Permission => Reply::Once,
         super::asking::Kind::Question => Reply::Answers(json!([[]])),
     };
-    world.note(id, json!({"reply": reply.word()}), Outcome::Foreign);
+    let body = json!({"reply": reply.word()});
+    world.note(id, body, Outcome::Foreign, now_micros());
     world.reply(kind, id, &directory, &reply)
 }

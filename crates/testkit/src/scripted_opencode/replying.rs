@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::asking::{Kind, Reply};
 use super::event_stream::broken_response;
 use super::routes::Directory;
-use super::wire::{ask_not_found, bad_request};
+use super::wire::{ask_not_found, bad_request, now_micros};
 use super::{Outcome, ReplyFault, Shared};
 
 pub(super) fn router() -> Router<Shared> {
@@ -81,10 +81,11 @@ async fn take_reply(
     body: Value,
     reply: Result<Reply, String>,
 ) -> Response {
+    let received = now_micros();
     let faults = shared.world().faults.clone();
     wait(faults.delay_replies_milliseconds).await;
     if !id.starts_with(kind.prefix()) {
-        shared.world().note(id, body, Outcome::Invalid);
+        shared.world().note(id, body, Outcome::Invalid, received);
         let expected = format!(
             "Expected a string starting with \"{}\", got \"{id}\"",
             kind.prefix()
@@ -94,7 +95,7 @@ async fn take_reply(
     let reply = match reply {
         Ok(reply) => reply,
         Err(message) => {
-            shared.world().note(id, body, Outcome::Invalid);
+            shared.world().note(id, body, Outcome::Invalid, received);
             return bad_request("Payload", &message);
         }
     };
@@ -108,7 +109,7 @@ async fn take_reply(
         } else {
             Outcome::NotFound
         };
-        world.note(id, body, outcome);
+        world.note(id, body, outcome, received);
         outcome
     };
     wait(faults.delay_acknowledgements_milliseconds).await;

@@ -16,7 +16,9 @@ use super::asking::Kind;
 use super::event_stream::Scope;
 use super::replying;
 use super::session::Prompt;
-use super::wire::{bad_request, base64, new_id, percent_decode, session_not_found};
+use super::wire::{
+    bad_request, base64, message_not_found, new_id, percent_decode, session_not_found,
+};
 use super::{Settings, Shared, VERSION};
 
 /// Returns the API behind Basic authentication, if there is a password.
@@ -25,6 +27,9 @@ pub(super) fn router(shared: Shared, settings: &Settings) -> Router {
         .route("/global/health", get(health))
         .route("/global/event", get(global_events))
         .route("/event", get(directory_events))
+        .route("/config", get(nothing_set))
+        .route("/mcp", get(nothing_set))
+        .route("/experimental/tool/ids", get(tool_ids))
         .route("/permission", get(permissions))
         .route("/question", get(questions))
         .route("/session", get(sessions).post(create_session))
@@ -32,6 +37,7 @@ pub(super) fn router(shared: Shared, settings: &Settings) -> Router {
         .route("/session/{id}", get(session).patch(change_session))
         .route("/session/{id}/children", get(children))
         .route("/session/{id}/message", get(messages))
+        .route("/session/{id}/message/{message}", get(message))
         .route("/session/{id}/prompt_async", post(prompt))
         .route("/session/{id}/abort", post(abort))
         .merge(replying::router())
@@ -80,6 +86,15 @@ impl FromRequestParts<Shared> for Directory {
 
 async fn health() -> Json<Value> {
     Json(json!({"healthy": true, "version": VERSION}))
+}
+
+/// The configuration and the MCP servers of somebody who has set nothing up.
+async fn nothing_set() -> Json<Value> {
+    Json(json!({}))
+}
+
+async fn tool_ids() -> Json<Value> {
+    Json(json!(["bash", "edit", "question", "read", "write"]))
 }
 
 async fn global_events(State(shared): State<Shared>) -> Response {
@@ -198,6 +213,20 @@ async fn messages(
         return page;
     }
     ([("x-next-cursor", start.to_string())], page).into_response()
+}
+
+async fn message(
+    State(shared): State<Shared>,
+    Path((session_id, message_id)): Path<(String, String)>,
+) -> Response {
+    let mut world = shared.world();
+    let Some(session) = world.session(&session_id) else {
+        return session_not_found(&session_id);
+    };
+    match session.transcript.message(&message_id) {
+        Some(message) => Json(message).into_response(),
+        None => message_not_found(&message_id),
+    }
 }
 
 async fn prompt(

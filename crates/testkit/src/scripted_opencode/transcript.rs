@@ -51,6 +51,13 @@ impl Transcript {
         &self.messages
     }
 
+    /// Returns what `GET /session/:id/message/:message` says.
+    pub(super) fn message(&self, id: &str) -> Option<&Message> {
+        self.messages
+            .iter()
+            .find(|message| message.info["id"] == id)
+    }
+
     pub(super) fn has_message(&self, id: &str) -> bool {
         self.messages.iter().any(|message| message.info["id"] == id)
     }

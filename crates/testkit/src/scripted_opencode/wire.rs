@@ -17,14 +17,19 @@ pub(super) fn new_id(prefix: &str) -> String {
 }
 
 /// Returns the milliseconds since 1970.
+pub(super) fn now() -> u64 {
+    u64::try_from(now_micros() / 1_000).unwrap_or_default()
+}
+
+/// Returns the microseconds since 1970.
 #[expect(
     clippy::disallowed_methods,
     reason = "the wire carries the time of day, which decides nothing here"
 )]
-pub(super) fn now() -> u64 {
+pub(super) fn now_micros() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
     })
 }
 
@@ -41,6 +46,13 @@ pub(super) fn ask_not_found(kind: &str, id: &str) -> Response {
 /// Returns 404 for a session.
 pub(super) fn session_not_found(id: &str) -> Response {
     let message = format!("Session not found: {id}");
+    let body = json!({"name": "NotFoundError", "data": {"message": message}});
+    (StatusCode::NOT_FOUND, Json(body)).into_response()
+}
+
+/// Returns 404 for a message.
+pub(super) fn message_not_found(id: &str) -> Response {
+    let message = format!("Message not found: {id}");
     let body = json!({"name": "NotFoundError", "data": {"message": message}});
     (StatusCode::NOT_FOUND, Json(body)).into_response()
 }

@@ -176,12 +176,19 @@ impl World {
         Some(id)
     }
 
-    /// Notes a reply that came in, whatever became of it.
-    pub(super) fn note(&mut self, id: &str, body: Value, outcome: Outcome) {
+    /// Notes a reply that came in at `received_at_micros`, whatever became of it.
+    pub(super) fn note(
+        &mut self,
+        id: &str,
+        body: Value,
+        outcome: Outcome,
+        received_at_micros: i64,
+    ) {
         let at = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let id = id.to_owned();
         self.replies.push(ReceivedReply {
             at,
+            received_at_micros,
             id,
             body,
             outcome,

@@ -23,17 +23,16 @@ pub struct KeptEngine {
     workspace: PathBuf,
 }
 
-/// Reads the run directories below `data`; runs that are over are left out.
-pub(super) fn engines(data: &Path) -> Vec<KeptEngine> {
-    let Ok(runs) = std::fs::read_dir(data.join("runs")) else {
-        return Vec::new();
-    };
-    let runs = runs.filter_map(Result::ok);
-    runs.filter_map(|run| KeptEngine::read(run.path()))
-        .collect()
-}
-
 impl KeptEngine {
+    /// Reads the run directories below the data directory `data`; runs that are over are left out.
+    pub fn all_below(data: &Path) -> Vec<Self> {
+        let Ok(runs) = std::fs::read_dir(data.join("runs")) else {
+            return Vec::new();
+        };
+        let runs = runs.filter_map(Result::ok);
+        runs.filter_map(|run| Self::read(run.path())).collect()
+    }
+
     fn read(directory: PathBuf) -> Option<Self> {
         let state = read_json(&directory.join("state.json"))?;
         let spec = read_json(&directory.join("spec.json"))?;

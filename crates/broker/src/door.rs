@@ -1,0 +1,413 @@
+//! The door for programs that hand asks in by themselves: an opencode that somebody runs in a terminal, by
+//! its plugin.
+//!
+//! Whoever comes through it holds the grant `ask` and nothing else: it can open asks, fetch what people or
+//! rules answered, and report what became of that. Nothing here answers. An answer is noted as perhaps sent
+//! before it is handed out, and counts as delivered only when the program has announced it.
+
+mod lives;
+mod request;
+
+pub(crate) use lives::Lives;
+pub use request::{AskingSession, EngineRequest, HandedIn, NamedSession};
+
+use std::path::Path;
+use std::time::Duration;
+
+use countersign_core::answer::Choice;
+use countersign_core::ask::{Ask, AskPhase, AskState, Door, Subject, Withdrawal};
+use countersign_core::delivery::{Evidence, Undeliverable};
+use countersign_core::digest::Digest;
+use countersign_core::event::EnginePhase;
+use countersign_core::grant::{Caller, Grant};
+use countersign_core::id::{AskId, RunId, SessionId, WorkspaceId};
+use countersign_core::session::{Session, Workspace};
+use countersign_engine::opencode as native;
+use countersign_engine::process::{ProcessIdentity, tree};
+use countersign_store::{NewAsk, Opened};
+
+use crate::Broker;
+use crate::error::BrokerError;
+use crate::supervisor::{
+    DENIED, NOBODY_ANSWERED, announcement, fell_with, remember_session, wording,
+};
+
+/// The longest text that names a version.
+const VERSION_LIMIT: usize = 80;
+
+/// A program that is about to hand asks in.
+#[derive(Debug, Clone)]
+pub struct Plugin {
+    /// The directory it works in.
+    pub directory: String,
+    /// The version of opencode.
+    pub version: String,
+    /// Its process, if it is one of this machine.
+    pub process: Option<u32>,
+}
+
+/// How an ask stands, and what the program is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// Where the ask stands.
+    pub phase: AskPhase,
+    /// What the program is to be told.
+    pub reply: Option<EngineReply>,
+}
+
+/// What a program is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EngineReply {
+    /// Go on, this once.
+    Once,
+    /// No, and this is what the model gets to read.
+    Reject(String),
+    /// The answers to a question.
+    Answers(Vec<Vec<String>>),
+    /// The question is not answered.
+    Decline,
+}
+
+/// What a program reports about an ask; its words are as it announces them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reported {
+    /// It announced the reply that it had fetched here.
+    Announced(&'static str),
+    /// It announced a reply that it had not fetched here.
+    AnsweredHere(&'static str),
+    /// It does not know the request any more.
+    Gone,
+}
+
+impl Broker {
+    /// Begins a life of the caller's opencode.
+    pub async fn begin_door_run(
+        &self,
+        caller: &Caller,
+        plugin: Plugin,
+    ) -> Result<RunId, BrokerError> {
+        caller.require(Grant::Ask)?;
+        let version = checked_version(plugin.version)?;
+        let (workspace, directory) = self.workspace_around(&plugin.directory).await?;
+        caller.require_in(Grant::Ask, workspace.id)?;
+        let process = checked_process(plugin.process)?;
+        let program = lives::program_of(caller.actor());
+        let now = self.clock.now();
+        let engine = self
+            .store
+            .ensure_engine(workspace.id, &program, now)
+            .await?;
+        let run = self.store.begin_run(&engine, now).await?.id;
+        self.doors.begin(run, workspace.id, program, process);
+        let message = format!("opencode {version} hands its asks in from {directory}");
+        self.store
+            .set_run_state(workspace.id, run, EnginePhase::Ready, &message, now)
+            .await?;
+        Ok(run)
+    }
+
+    /// Notes that a program is still there.
+    pub fn hear_door_run(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        process: Option<u32>,
+    ) -> Result<(), BrokerError> {
+        self.doors.hear(caller, run)?;
+        if let Some(process) = checked_process(process)? {
+            self.doors.identify(run, process);
+        }
+        Ok(())
+    }
+
+    /// Ends a life, and with it every ask of it.
+    pub async fn end_door_run(&self, caller: &Caller, run: RunId) -> Result<(), BrokerError> {
+        let workspace = self.doors.hear(caller, run)?;
+        let why = "the opencode that handed asks in has ended";
+        self.store
+            .end_run(workspace, run, why, self.clock.now())
+            .await?;
+        self.doors.forget(run);
+        Ok(())
+    }
+
+    /// Opens the ask that a program hands in, or finds it if it was handed in before.
+    pub async fn hand_in(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        handed_in: HandedIn,
+    ) -> Result<Opened, BrokerError> {
+        let workspace = self.doors.hear(caller, run)?;
+        let workspace = self.supervisor(workspace)?.workspace();
+        let HandedIn { request, session } = handed_in;
+        let ask = request.into_ask(&session.named.native_id)?;
+        let session = self.asking_session(workspace, session).await?;
+        let now = self.clock.now();
+        let new = NewAsk {
+            workspace: workspace.id,
+            door: Door::OpencodePlugin,
+            run,
+            session: session.id,
+            native_id: ask.native_id,
+            directory: session.directory,
+            subject: ask.subject,
+            arguments: ask.arguments,
+            raw: ask.raw,
+            options: ask.options,
+            expires_at: self.ask_expiry.map(|life| now.after(life)),
+        };
+        Ok(self.store.open_ask(new, now).await?)
+    }
+
+    /// Waits until the program is to be told something about an ask, or until `limit` has passed.
+    pub async fn fetch_answer(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        id: AskId,
+        limit: Duration,
+    ) -> Result<Fetched, BrokerError> {
+        let deadline = tokio::time::Instant::now() + limit;
+        let mut head = self.store.head();
+        loop {
+            // What changes after this look is seen by the wait below.
+            head.mark_unchanged();
+            let ask = self.handed_in_ask(caller, run, id).await?;
+            let phase = ask.state.phase();
+            let reply = self.hand_out(&ask).await?;
+            if reply.is_some() || phase.is_terminal() {
+                return Ok(Fetched { phase, reply });
+            }
+            let unchanged = Fetched { phase, reply: None };
+            tokio::select! {
+                changed = head.changed() => if changed.is_err() { return Ok(unchanged) },
+                () = tokio::time::sleep_until(deadline) => return Ok(unchanged),
+                () = self.ending.cancelled() => return Ok(unchanged),
+            }
+        }
+    }
+
+    /// Takes in what became of an ask at the program, and returns where it stands then.
+    pub async fn take_report(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        id: AskId,
+        reported: Reported,
+    ) -> Result<AskPhase, BrokerError> {
+        let ask = self.handed_in_ask(caller, run, id).await?;
+        let now = self.clock.now();
+        match reported {
+            Reported::Announced(reply) if self.is_proof(&ask, reply).await? => {
+                let event = announcement(&ask).to_owned();
+                let evidence = Evidence::Reported { event };
+                self.store.mark_delivered(id, &evidence, now).await?;
+            }
+            Reported::Announced(reply) | Reported::AnsweredHere(reply) => {
+                self.end_as_answered_there(&ask, reply).await?;
+            }
+            Reported::Gone => {
+                if !self
+                    .store
+                    .withdraw(id, &Withdrawal::SessionEnded, now)
+                    .await?
+                {
+                    self.store
+                        .give_up(id, &Undeliverable::Forgotten, now)
+                        .await?;
+                }
+            }
+        }
+        Ok(self.handed_in_ask(caller, run, id).await?.state.phase())
+    }
+
+    /// Whether `reply` is what was handed out: what never left cannot have arrived.
+    async fn is_proof(&self, ask: &Ask, reply: &str) -> Result<bool, BrokerError> {
+        let parcels = self.store.parcels(ask.run).await?;
+        let left = parcels
+            .iter()
+            .any(|parcel| parcel.ask.id == ask.id && parcel.perhaps_sent);
+        Ok(left && wording(ask) == Some(reply))
+    }
+
+    /// Somebody answered in the terminal: that is his right, and it is written down.
+    async fn end_as_answered_there(&self, ask: &Ask, reply: &str) -> Result<(), BrokerError> {
+        let why = match fell_with(&self.store, ask, reply).await? {
+            Some(sibling) => Withdrawal::SiblingDenied { sibling },
+            None => Withdrawal::AnsweredElsewhere {
+                reply: reply.to_owned(),
+            },
+        };
+        let now = self.clock.now();
+        if !self.store.withdraw(ask.id, &why, now).await? {
+            let why = Undeliverable::AnsweredElsewhere {
+                reply: reply.to_owned(),
+            };
+            self.store.give_up(ask.id, &why, now).await?;
+        }
+        Ok(())
+    }
+
+    /// What the program is to be told, noted as perhaps sent; nothing if there is nothing to tell it.
+    async fn hand_out(&self, ask: &Ask) -> Result<Option<EngineReply>, BrokerError> {
+        let Some(reply) = reply_to(ask) else {
+            return Ok(None);
+        };
+        let now = self.clock.now();
+        if Digest::of_json(&ask.raw) != ask.digest {
+            let message = "what was asked is not what is in the ledger".to_owned();
+            self.store
+                .give_up(ask.id, &Undeliverable::Refused { message }, now)
+                .await?;
+            return Ok(None);
+        }
+        Ok(self
+            .store
+            .begin_sending(ask.id, now, now)
+            .await?
+            .then_some(reply))
+    }
+
+    /// The ask, if the caller handed it in during that life.
+    async fn handed_in_ask(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        id: AskId,
+    ) -> Result<Ask, BrokerError> {
+        self.doors.hear(caller, run)?;
+        let ask = self.store.ask(id).await?;
+        ask.filter(|ask| ask.run == run)
+            .ok_or_else(|| BrokerError::missing("ask", id))
+    }
+
+    /// The session that asks, with its parent, written down.
+    async fn asking_session(
+        &self,
+        workspace: &Workspace,
+        asking: AskingSession,
+    ) -> Result<Session, BrokerError> {
+        let directory = match &asking.directory {
+            Some(directory) => self.directory_within(workspace.id, directory).await?,
+            None => workspace.path.clone(),
+        };
+        let remember = async |named: NamedSession, parent: Option<SessionId>| {
+            let native = native::Session {
+                id: named.native_id,
+                title: named.title,
+                parent_id: None,
+                directory: directory.clone(),
+            };
+            let (store, clock) = (&self.store, &self.clock);
+            remember_session(store, clock, workspace.id, &directory, &native, parent).await
+        };
+        let parent = match asking.parent {
+            Some(parent) => Some(remember(parent, None).await?.id),
+            None => None,
+        };
+        let session = remember(asking.named, parent).await?;
+        match asking.agent {
+            Some(agent) if session.agent != agent => {
+                let changed_at = self.clock.now();
+                let named = Session {
+                    agent,
+                    changed_at,
+                    ..session
+                };
+                Ok(self.store.put_session(&named).await?)
+            }
+            Some(_) | None => Ok(session),
+        }
+    }
+
+    async fn directory_within(
+        &self,
+        workspace: WorkspaceId,
+        directory: &str,
+    ) -> Result<String, BrokerError> {
+        let (around, resolved) = self.workspace_around(directory).await?;
+        if around.id == workspace {
+            return Ok(resolved);
+        }
+        Err(BrokerError::Invalid {
+            field: "directory",
+            problem: "is in another workspace than the one that was announced".to_owned(),
+        })
+    }
+
+    /// The innermost workspace around a directory, and the directory itself, resolved.
+    async fn workspace_around(&self, directory: &str) -> Result<(&Workspace, String), BrokerError> {
+        let resolved = match Path::new(directory) {
+            path if path.is_absolute() => tokio::fs::canonicalize(path).await.ok(),
+            _ => None,
+        };
+        let around = resolved.as_deref().and_then(|path| {
+            self.supervisors
+                .iter()
+                .map(|supervisor| supervisor.workspace())
+                .filter(|workspace| path.starts_with(&workspace.path))
+                .max_by_key(|workspace| workspace.path.len())
+        });
+        // Whether a directory exists that is not served is nothing to tell.
+        match (around, resolved.as_deref().and_then(Path::to_str)) {
+            (Some(workspace), Some(resolved)) => Ok((workspace, resolved.to_owned())),
+            _ => Err(BrokerError::Invalid {
+                field: "directory",
+                problem: "is in no workspace of this server: start it with \
+                    `countersign serve --workspace DIRECTORY`"
+                    .to_owned(),
+            }),
+        }
+    }
+}
+
+/// What the program is to be told about an ask that is answered, or that nobody answered in time.
+fn reply_to(ask: &Ask) -> Option<EngineReply> {
+    let choice = match &ask.state {
+        AskState::Answered(answer, _) => Some(&answer.choice),
+        AskState::Expired { .. } => None,
+        AskState::Open
+        | AskState::Delivered(..)
+        | AskState::Undeliverable(..)
+        | AskState::Withdrawn { .. } => return None,
+    };
+    Some(match (&ask.subject, choice) {
+        (_, Some(Choice::Choices { choices })) => EngineReply::Answers(choices.clone()),
+        (Subject::Question { .. }, _) => EngineReply::Decline,
+        (Subject::Permission { .. }, Some(Choice::AllowOnce | Choice::AllowAlways { .. })) => {
+            EngineReply::Once
+        }
+        (Subject::Permission { .. }, Some(Choice::Deny { reason })) => {
+            EngineReply::Reject(reason.clone().unwrap_or_else(|| DENIED.to_owned()))
+        }
+        (Subject::Permission { .. }, None) => EngineReply::Reject(NOBODY_ANSWERED.to_owned()),
+    })
+}
+
+fn checked_version(version: String) -> Result<String, BrokerError> {
+    let fits =
+        version.len() <= VERSION_LIMIT && version.bytes().all(|byte| byte.is_ascii_graphic());
+    if fits {
+        return Ok(version);
+    }
+    Err(BrokerError::Invalid {
+        field: "version",
+        problem: format!("is no version: at most {VERSION_LIMIT} plain characters"),
+    })
+}
+
+/// The process that a program says it is. One that the server itself descends from is not an agent's: taking
+/// it for one would lock out the person at this machine.
+fn checked_process(pid: Option<u32>) -> Result<Option<ProcessIdentity>, BrokerError> {
+    let Some(process) = pid.and_then(ProcessIdentity::of) else {
+        return Ok(None);
+    };
+    if tree::descends_from(std::process::id(), process).unwrap_or(true) {
+        return Err(BrokerError::Invalid {
+            field: "process",
+            problem: "is the server's own, or one that it descends from".to_owned(),
+        });
+    }
+    Ok(Some(process))
+}

@@ -1,0 +1,78 @@
+//! Turns on their way to the engine: written down first, named so that sending one again changes nothing.
+
+use countersign_core::id::TurnId;
+use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
+use countersign_core::time::Clock;
+use countersign_engine::opencode::PromptText;
+use countersign_store::Store;
+
+use crate::error::BrokerError;
+use crate::supervisor::Link;
+
+/// What the engine is to call the message of a turn.
+pub(crate) fn message_id(turn: TurnId) -> String {
+    format!("msg_{}", digits(turn))
+}
+
+/// What the engine is to call the words in the message of a turn.
+fn part_id(turn: TurnId) -> String {
+    format!("prt_{}", digits(turn))
+}
+
+fn digits(turn: TurnId) -> String {
+    let id = turn.to_string();
+    id.split_once('_')
+        .map_or(id.clone(), |(_, digits)| digits.to_owned())
+}
+
+/// A model's name, `provider/model`, in its two parts; a model's own name may have slashes in it.
+pub(crate) fn split_model(model: &str) -> Option<(String, String)> {
+    let (provider, model) = model.split_once('/')?;
+    (!provider.is_empty() && !model.is_empty()).then(|| (provider.to_owned(), model.to_owned()))
+}
+
+/// Hands a turn that is in the ledger to the engine. One that the engine does not take ends there and then.
+pub(crate) async fn send_turn(
+    store: &Store,
+    clock: &Clock,
+    link: &Link,
+    session: &Session,
+    turn: &Turn,
+) -> Result<(), BrokerError> {
+    let item = Item::Prompt {
+        text: turn.prompt.clone(),
+    };
+    store
+        .put_item(
+            session.workspace,
+            session.id,
+            &part_id(turn.id),
+            &item,
+            clock.now(),
+        )
+        .await?;
+    let prompt = PromptText {
+        message_id: turn.native_id.clone(),
+        text: turn.prompt.clone(),
+        model: turn.model.as_deref().and_then(split_model),
+        agent: turn.agent.clone(),
+    };
+    if let Err(error) = link
+        .client
+        .prompt(&session.directory, &session.native_id, &prompt)
+        .await
+    {
+        let outcome = TurnOutcome::Failed {
+            reason: error.to_string(),
+        };
+        store
+            .end_turn(session.workspace, turn.id, &outcome, clock.now())
+            .await?;
+        return Err(BrokerError::Engine(error));
+    }
+    store.mark_turn_sent(turn.id, clock.now()).await?;
+    store
+        .set_activity(session.id, Activity::Busy, clock.now())
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,362 @@
+//! The server is killed at any moment while asks come in and many clients answer them: nothing that was accepted is
+//! lost, nothing is answered twice, and nothing is forgotten.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use countersign_core::id::TurnId;
+use countersign_core::time::Timestamp;
+use countersign_testkit::scripted_opencode::{Outcome as Fate, ReceivedReply, RemoteControl};
+use countersign_testkit::test_server::{Api, Engine, KeptEngine, PATIENCE, Setup};
+use countersign_testkit::{Seed, TestServer, eventually};
+use rand::RngExt as _;
+use rand::rngs::StdRng;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use clients::{Clients, Weather};
+use history::Outcome;
+
+#[path = "kill_loop/clients.rs"]
+mod clients;
+#[path = "kill_loop/history.rs"]
+mod history;
+#[path = "kill_loop/ledger.rs"]
+mod ledger;
+
+const KILLS: usize = 190;
+const CLIENTS: usize = 4;
+const SESSIONS: usize = 5;
+/// How many asks wait at once; the server may be down, and then they only pile up.
+const WAITING: usize = 20;
+/// How many asks a prompt of the load leads to.
+const ASKS_OF_A_PROMPT: usize = 2;
+/// How long the load waits before it looks for room again.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// The longest life of a server.
+const LONGEST_LIFE: Duration = Duration::from_millis(450);
+/// The longest life of one that is killed while it starts.
+const SHORTEST_LIFE: Duration = Duration::from_millis(80);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_answer_is_lost_or_given_twice_however_often_the_server_is_killed() {
+    let seed = Seed::take();
+    let mut server = Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::Scripted)
+        .start()
+        .await;
+    server.api().wait_for_engine().await;
+    let engine = server.engine();
+    let control = RemoteControl::find(server.workspace()).expect("the engine is running");
+    let clients = Clients::send_out(server.api(), &server.url(), seed, CLIENTS, 12).await;
+    let load = Load::start(&server, &engine, &control, &clients, seed).await;
+
+    let kills = kill_again_and_again(&mut server, &clients, seed).await;
+
+    load.stop().await;
+    all_turns_end(&engine, server.api()).await;
+    ledger::wait_until_all_is_settled(server.api()).await;
+    let asks = ledger::all_asks(server.api()).await;
+    let events = ledger::all_events(server.api()).await;
+    let replies = control.replies().await;
+    let accepted = clients
+        .history
+        .count(|outcome| matches!(outcome, Outcome::Accepted));
+    let unknown = clients
+        .history
+        .count(|outcome| matches!(outcome, Outcome::Unknown));
+    eprintln!(
+        "{kills} kills, {} asks, {} answers tried, {accepted} accepted, {unknown} unknown, {} events",
+        asks.len(),
+        clients.history.len(),
+        events.len()
+    );
+
+    let mut wrong = clients.history.contradictions(&asks);
+    wrong.extend(lost_asks(&control.asked().await, &asks));
+    wrong.extend(load.lost_prompts(&asks));
+    wrong.extend(untrue_ends(&asks, &replies));
+    wrong.extend(ledger::impossible_events(&events, &asks));
+    let alarms = server.api().alarms().await;
+    wrong.extend(alarms.iter().map(|alarm| format!("a false alarm: {alarm}")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(accepted > kills, "hardly anything was answered");
+    assert_eq!(
+        server.engine().process,
+        engine.process,
+        "the engine lives on"
+    );
+    server.cli(&["audit", "verify"]).await.expect_success();
+    server.stop().await;
+}
+
+/// Kills the server again and again; after each start everything that was accepted in the life before is there.
+async fn kill_again_and_again(server: &mut TestServer, clients: &Clients, seed: Seed) -> usize {
+    let mut dice = seed.dice("kills");
+    let mut kills = 0;
+    let mut checked = 0;
+    while kills < KILLS {
+        tokio::time::sleep(some_of(LONGEST_LIFE, &mut dice)).await;
+        server.kill();
+        clients.tell(Weather::Down);
+        kills += 1;
+        if dice.random_ratio(1, 5) {
+            // It comes no further than into the middle of its start.
+            let _served =
+                tokio::time::timeout(some_of(SHORTEST_LIFE, &mut dice), server.restart()).await;
+            server.kill();
+            kills += 1;
+        }
+        server.restart().await;
+        for attempt in clients.history.since(checked) {
+            checked += 1;
+            let ask = server.api().ask(&attempt.ask).await;
+            let wrong = history::contradiction(&attempt, &ask);
+            assert_eq!(wrong, None, "after {kills} kills");
+        }
+        clients.tell(Weather::Up);
+    }
+    kills
+}
+
+fn some_of(longest: Duration, dice: &mut StdRng) -> Duration {
+    longest.mul_f64(dice.random::<f64>())
+}
+
+/// Everything that the engine asked has to be in the ledger.
+fn lost_asks(asked: &[String], asks: &[Value]) -> Vec<String> {
+    let known: BTreeSet<&str> = asks
+        .iter()
+        .filter_map(|ask| ask["raw"]["id"].as_str())
+        .collect();
+    let lost = asked.iter().filter(|id| !known.contains(id.as_str()));
+    lost.map(|id| format!("{id} never came into the ledger"))
+        .collect()
+}
+
+/// Compares how the ledger says that each ask ended with what the engine really got.
+fn untrue_ends(asks: &[Value], replies: &[ReceivedReply]) -> Vec<String> {
+    let mut taken: BTreeMap<&str, Vec<&ReceivedReply>> = BTreeMap::new();
+    for reply in replies.iter().filter(|reply| reply.outcome == Fate::Taken) {
+        taken.entry(&reply.id).or_default().push(reply);
+    }
+    let is_untrue = |ask: &&Value| {
+        let got = ask["raw"]["id"].as_str().and_then(|id| taken.get(id));
+        let got = got.map_or(&[][..], Vec::as_slice);
+        let is_true = match (ask["state"].as_str(), got) {
+            (Some("delivered"), [reply]) => is_wording_of(reply, &ask["answer"]),
+            (Some("undeliverable"), []) => true,
+            // The engine may have been told that nobody wants it any more.
+            (Some("withdrawn"), got) => got.iter().all(|reply| reply.body["reply"] == "reject"),
+            _ => false,
+        };
+        !is_true
+    };
+    asks.iter()
+        .filter(is_untrue)
+        .map(|ask| {
+            let id = ask["raw"]["id"].as_str().unwrap_or_default();
+            let got: Vec<_> = replies.iter().filter(|reply| reply.id == id).collect();
+            format!("the engine got {got:?} for {ask}")
+        })
+        .collect()
+}
+
+fn is_wording_of(reply: &ReceivedReply, answer: &Value) -> bool {
+    match answer["answer"].as_str() {
+        Some("allow_once") => reply.body["reply"] == "once",
+        Some("deny") => {
+            reply.body["reply"] == "reject" && reply.body["message"] == answer["reason"]
+        }
+        _ => false,
+    }
+}
+
+/// Waits until the engine has nothing more to do, and the ledger knows it.
+async fn all_turns_end(engine: &KeptEngine, api: &Api) {
+    eventually(PATIENCE, "every turn ends", async || {
+        let busy = engine.get("/session/status").await;
+        let sessions = api.get("/api/v1/sessions").await;
+        let mut sessions = sessions["sessions"].as_array()?.iter();
+        let rests = |session: &Value| {
+            session["activity"] == "idle" && !session["turn"]["outcome"].is_null()
+        };
+        (busy == json!({}) && sessions.all(rests)).then_some(())
+    })
+    .await;
+}
+
+/// What makes asks come in: some directly at the engine, some by prompts through the server.
+struct Load {
+    over: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+    prompts: Arc<Mutex<Vec<TurnId>>>,
+}
+
+impl Load {
+    async fn start(
+        server: &TestServer,
+        engine: &KeptEngine,
+        control: &RemoteControl,
+        clients: &Clients,
+        seed: Seed,
+    ) -> Self {
+        let mut sessions = Vec::new();
+        for _ in 0..SESSIONS {
+            sessions.push(server.api().start_session().await);
+        }
+        let mut native = Vec::new();
+        for session in &sessions {
+            let session = server.api().session(session).await;
+            native.push(
+                session["native_id"]
+                    .as_str()
+                    .expect("it has one")
+                    .to_owned(),
+            );
+        }
+        let over = watch::Sender::new(false);
+        let prompts = Arc::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(ask(
+            Pile::new(engine, &over),
+            control.clone(),
+            native,
+            seed.dice("asks"),
+        ));
+        tasks.spawn(prompt(
+            Pile::new(engine, &over),
+            server.api().clone(),
+            clients.weather(),
+            sessions,
+            Arc::clone(&prompts),
+            seed.dice("prompts"),
+        ));
+        Self {
+            over,
+            tasks,
+            prompts,
+        }
+    }
+
+    /// Ends the load, and panics if some part of it did.
+    async fn stop(&self) {
+        self.over.send_replace(true);
+        eventually(Duration::from_secs(20), "the load ends", async || {
+            (self.over.receiver_count() == 0).then_some(())
+        })
+        .await;
+    }
+
+    /// Each prompt that was accepted has led to what it says, once.
+    fn lost_prompts(&self, asks: &[Value]) -> Vec<String> {
+        let prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wrong = Vec::new();
+        for turn in prompts.iter() {
+            let digits = turn.to_string().replace("turn_", "msg_");
+            let of_prompt = |ask: &&Value| {
+                ask["raw"]["metadata"]["command"]
+                    .as_str()
+                    .is_some_and(|command| command.contains(&digits))
+            };
+            let found = asks.iter().filter(of_prompt).count();
+            if found != ASKS_OF_A_PROMPT {
+                wrong.push(format!("{turn} led to {found} asks"));
+            }
+        }
+        wrong
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.tasks.abort_all();
+    }
+}
+
+/// What waits at the engine.
+struct Pile {
+    engine: KeptEngine,
+    http: reqwest::Client,
+    over: watch::Receiver<bool>,
+}
+
+impl Pile {
+    fn new(engine: &KeptEngine, over: &watch::Sender<bool>) -> Self {
+        Self {
+            engine: engine.clone(),
+            http: countersign_testkit::http::client(),
+            over: over.subscribe(),
+        }
+    }
+
+    /// Waits until there is room for another ask, and returns whether the load goes on.
+    async fn has_room(&self) -> bool {
+        while !*self.over.borrow() {
+            if self.waiting().await < WAITING {
+                return true;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        false
+    }
+
+    async fn waiting(&self) -> usize {
+        let request = self.http.get(format!("{}/permission", self.engine.url));
+        let request = request.basic_auth("opencode", Some(&self.engine.password));
+        let response = request.send().await.expect("the engine answers");
+        let waiting: Vec<Value> = response.json().await.expect("it answers with a list");
+        waiting.len()
+    }
+}
+
+/// Asks directly at the engine, whether or not there is a server.
+async fn ask(pile: Pile, control: RemoteControl, sessions: Vec<String>, mut dice: StdRng) {
+    for number in 1.. {
+        if !pile.has_room().await {
+            return;
+        }
+        let session = &sessions[dice.random_range(0..sessions.len())];
+        let command = format!("touch {number}");
+        let metadata = json!({"command": command});
+        control
+            .open_ask(Some(session), "bash", &[&command], metadata)
+            .await;
+    }
+}
+
+/// Prompts through the server; a prompt whose fate is unknown is repeated until it is taken.
+async fn prompt(
+    pile: Pile,
+    api: Api,
+    mut weather: watch::Receiver<Weather>,
+    sessions: Vec<String>,
+    taken: Arc<Mutex<Vec<TurnId>>>,
+    mut dice: StdRng,
+) {
+    let mut number = 0;
+    while pile.has_room().await {
+        number += 1;
+        let session = &sessions[dice.random_range(0..sessions.len())];
+        let turn = TurnId::generate(Timestamp::from_micros(number));
+        let path = format!("/api/v1/sessions/{session}/prompt");
+        let body = json!({"text": format!("ASK {ASKS_OF_A_PROMPT}"), "turn": turn});
+        loop {
+            drop(weather.wait_for(|weather| *weather == Weather::Up).await);
+            let request = api.request(Method::POST, &path).json(&body);
+            if Api::send(request)
+                .await
+                .is_ok_and(|reply| reply.status.as_u16() == 202)
+            {
+                break;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        taken
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(turn);
+    }
+}

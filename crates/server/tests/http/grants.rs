@@ -1,0 +1,261 @@
+//! Every route × every kind of caller.
+
+use countersign_core::grant::{Grant, Role};
+use countersign_core::id::{AskId, RuleId, RunId, SessionId, TokenId};
+use http::Method;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::stage::{Stage, now};
+
+/// What a route wants of its caller.
+enum Wants {
+    /// Nothing.
+    Nothing,
+    /// To know who it is.
+    AnyCaller,
+    /// A grant.
+    Grant(Grant),
+}
+
+/// What every operation of the document wants, and a body for it that can be understood.
+fn wants(operation: &str) -> (Wants, Value) {
+    use Grant::{Administer, Answer, Prompt, Read};
+    match operation {
+        "healthz" | "readyz" => (Wants::Nothing, Value::Null),
+        "pair" => (Wants::Nothing, json!({ "code": "wrong" })),
+        "me" | "sign_out" => (Wants::AnyCaller, Value::Null),
+        "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
+        | "list_sessions" | "show_session" | "list_items" | "list_rules" | "list_alarms"
+        | "follow_events" => (Wants::Grant(Read), Value::Null),
+        "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
+        "start_session" => (Wants::Grant(Prompt), json!({})),
+        "prompt_session" => (Wants::Grant(Prompt), json!({ "text": "hello" })),
+        "cancel_session" => (Wants::Grant(Prompt), Value::Null),
+        "list_tokens" | "revoke_token" | "revoke_rule" | "list_audit" | "verify_audit" => {
+            (Wants::Grant(Administer), Value::Null)
+        }
+        "make_token" | "make_pairing" => (
+            Wants::Grant(Administer),
+            json!({ "name": "bob", "role": "viewer" }),
+        ),
+        "make_rule" => (
+            Wants::Grant(Administer),
+            json!({ "tool": "edit", "verdict": "deny", "match": "glob", "pattern": "*.lock" }),
+        ),
+        "begin_run" => (
+            Wants::Grant(Grant::Ask),
+            json!({ "directory": "/home/ada/project", "program": "opencode", "version": "1.0.0" }),
+        ),
+        "keep_run" => (Wants::Grant(Grant::Ask), json!({})),
+        "end_run" | "fetch_answer" => (Wants::Grant(Grant::Ask), Value::Null),
+        "hand_in" => (
+            Wants::Grant(Grant::Ask),
+            json!({ "kind": "permission", "request": {}, "session": { "id": "ses_1" } }),
+        ),
+        "report" => (Wants::Grant(Grant::Ask), json!({ "outcome": "gone" })),
+        other => panic!("the test does not know what `{other}` wants of its caller"),
+    }
+}
+
+/// Every operation of the document: its id, its method and its path.
+fn operations() -> Vec<(String, Method, String)> {
+    let document = serde_json::to_value(countersign_server::openapi()).unwrap();
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let method = method.to_uppercase().parse().unwrap();
+            let id = operation["operationId"].as_str().unwrap().to_owned();
+            operations.push((id, method, path.clone()));
+        }
+    }
+    assert!(operations.len() > 20);
+    operations
+}
+
+/// The path with ids of things that are there, so that only the grant decides.
+async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
+    let id = match operation {
+        "show_ask" | "answer_ask" | "settled_ask" => stage.ask("ls").await.id.to_string(),
+        "show_session" | "list_items" | "prompt_session" | "cancel_session" => {
+            stage.session.to_string()
+        }
+        "revoke_token" => token(stage).await,
+        "revoke_rule" => rule(stage).await,
+        _ => String::new(),
+    };
+    let path = path
+        .replace("{id}", &id)
+        .replace("{run}", &RunId::generate(now()).to_string())
+        .replace("{ask}", &AskId::generate(now()).to_string());
+    if operation == "settled_ask" {
+        format!("{path}?timeout_s=1")
+    } else {
+        path
+    }
+}
+
+async fn token(stage: &Stage) -> String {
+    let body = json!({ "name": "spare", "role": "viewer" });
+    let made = Client::local(&stage.socket)
+        .post("/api/v1/tokens", &body)
+        .await;
+    made.json()["token"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn rule(stage: &Stage) -> String {
+    let (_, body) = wants("make_rule");
+    let made = Client::local(&stage.socket)
+        .post("/api/v1/rules", &body)
+        .await;
+    assert_eq!(made.status, 201, "{made:?}");
+    made.json()["id"].as_str().unwrap().to_owned()
+}
+
+async fn call(client: &Client, method: &Method, path: &str, body: &Value) -> (u16, Value) {
+    let client = client.with("content-type", "application/json");
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    let (response, _connection) = client.begin(method.clone(), path, body.into()).await;
+    let status = response.status().as_u16();
+    if path.ends_with("/events") && status == 200 {
+        return (status, Value::Null);
+    }
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, serde_json::from_slice(&body).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn every_route_lets_in_whoever_holds_its_grant_and_nobody_else() {
+    let stage = Stage::new().await;
+    let nobody = stage.nobody();
+    let liar = nobody.with("authorization", "Bearer cs_0123456789abcdef");
+    let basic = nobody.with("authorization", "Basic YWRhOnNlY3JldA==");
+    let forged = nobody.with("cookie", "countersign=cs_0123456789abcdef");
+    let mut people = Vec::new();
+    for role in Role::ALL {
+        people.push((role, stage.client(role).await));
+    }
+    for (operation, method, path) in operations() {
+        let (wants, body) = wants(&operation);
+        let path = filled(&stage, &operation, &path).await;
+        for stranger in [&nobody, &liar, &basic, &forged] {
+            let (status, said) = call(stranger, &method, &path, &body).await;
+            match &wants {
+                Wants::Nothing => assert!(![401, 403].contains(&status), "{operation}: {said}"),
+                // A forged cookie without a page of ours is refused before it is looked at.
+                Wants::AnyCaller | Wants::Grant(_) => {
+                    assert!(
+                        [401, 403].contains(&status),
+                        "{operation} gave {status}: {said}"
+                    );
+                }
+            }
+        }
+        for (role, person) in &people {
+            let path = filled(&stage, &operation, &path_of(&operation)).await;
+            let (status, said) = call(person, &method, &path, &body).await;
+            match &wants {
+                Wants::Grant(grant) if !role.grants().contains(*grant) => {
+                    assert_eq!(status, 403, "{operation} as {}: {said}", role.name());
+                    assert_eq!(said["code"], "forbidden");
+                    assert_eq!(
+                        said["details"]["grant"],
+                        grant.name(),
+                        "{operation}: {said}"
+                    );
+                }
+                // The asks of other people's engines are not there for an agent.
+                Wants::Grant(Grant::Ask) => assert!([201, 404].contains(&status), "{said}"),
+                Wants::Nothing | Wants::AnyCaller | Wants::Grant(_) => assert!(
+                    ![401, 403, 404, 405, 500].contains(&status),
+                    "{operation} as {} gave {status}: {said}",
+                    role.name()
+                ),
+            }
+        }
+    }
+}
+
+fn path_of(operation: &str) -> String {
+    let found = operations().into_iter().find(|(id, ..)| id == operation);
+    found.unwrap().2
+}
+
+#[tokio::test]
+async fn a_thing_that_is_not_there_is_404_whatever_its_id_looks_like() {
+    let stage = Stage::new().await;
+    let owner = stage.client(Role::Owner).await;
+    let paths = [
+        format!("/api/v1/asks/{}", AskId::generate(now())),
+        format!("/api/v1/asks/{}/settled", AskId::generate(now())),
+        format!("/api/v1/sessions/{}", SessionId::generate(now())),
+        format!("/api/v1/sessions/{}/items", SessionId::generate(now())),
+        "/api/v1/asks/per_1234".to_owned(),
+        "/api/v1/asks/..%2f..%2fetc%2fpasswd".to_owned(),
+        "/api/v1/asks/%ff%fe".to_owned(),
+        "/api/v1/sessions/ask_1".to_owned(),
+        "/api/v2/asks".to_owned(),
+        "/health".to_owned(),
+        "/app/no-such-file.js".to_owned(),
+    ];
+    for path in paths {
+        let reply = owner.get(&path).await;
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (404, "not_found"),
+            "{path}"
+        );
+    }
+    for path in [
+        format!("/api/v1/tokens/{}", TokenId::generate(now())),
+        format!("/api/v1/rules/{}", RuleId::generate(now())),
+    ] {
+        let reply = owner.delete(&path).await;
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (404, "not_found"),
+            "{path}"
+        );
+    }
+    let reply = owner.delete("/api/v1/asks").await;
+    assert_eq!(
+        (reply.status, reply.code().as_str()),
+        (405, "method_not_allowed")
+    );
+    assert_eq!(reply.header("allow"), Some("GET,HEAD"));
+}
+
+#[tokio::test]
+async fn figures_tell_of_asks_streams_and_requests() {
+    let stage = Stage::new().await;
+    let owner = stage.client(Role::Owner).await;
+    let mut events = owner.events(None).await;
+    events.next().await.unwrap();
+    let ask = stage.ask("ls").await;
+    stage.ask("rm -rf target").await;
+    let path = format!("/api/v1/asks/{}/answer", ask.id);
+    owner.post(&path, &json!({ "answer": "allow_once" })).await;
+    // The figures follow the events: once the stream has the answer, so have they.
+    while events.next().await.unwrap().data["state"] != "answered" {}
+
+    let reply = owner.get("/metrics").await;
+    let text = std::str::from_utf8(&reply.body).unwrap();
+    for line in [
+        "countersign_open_asks 1",
+        "countersign_event_streams 1",
+        "countersign_asks_total{state=\"open\"} 2",
+        "countersign_asks_total{state=\"answered\"} 1",
+        "countersign_ask_time_to_answer_seconds_count 1",
+        "countersign_requests_total{route=\"/api/v1/asks/{id}/answer\",status=\"200\"} 1",
+    ] {
+        assert!(
+            text.lines().any(|found| found == line),
+            "no `{line}` in\n{text}"
+        );
+    }
+}

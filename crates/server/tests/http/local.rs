@@ -1,0 +1,38 @@
+//! The Unix socket: the person at this machine needs no token, and may still show one.
+
+use countersign_core::grant::Role;
+
+use crate::client::Client;
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn whoever_may_open_the_socket_is_the_owner() {
+    let stage = Stage::new().await;
+    let me = Client::local(&stage.socket).get("/api/v1/me").await;
+    assert_eq!(me.status, 200);
+    assert_eq!(me.json()["surface"], "cli");
+    assert_eq!(me.json()["actor"]["name"], "ada");
+    let mut events = Client::local(&stage.socket).events(None).await;
+    assert_eq!(events.next().await.unwrap().event, "hello");
+}
+
+#[tokio::test]
+async fn a_token_that_is_shown_on_the_socket_counts_for_what_it_is() {
+    let stage = Stage::new().await;
+    let token = stage.token(Role::Agent).await;
+    let agent = Client::local(&stage.socket).with("authorization", &format!("Bearer {token}"));
+    assert_eq!(
+        agent.get("/api/v1/me").await.json()["actor"]["kind"],
+        "agent"
+    );
+    assert_eq!(agent.get("/api/v1/asks").await.status, 403);
+    let liar = Client::local(&stage.socket).with("authorization", "Bearer cs_wrong");
+    assert_eq!(liar.get("/api/v1/me").await.status, 401);
+}
+
+#[tokio::test]
+async fn the_socket_is_no_way_for_a_cookie() {
+    let stage = Stage::new().await;
+    let client = Client::local(&stage.socket).with("cookie", "countersign=cs_wrong");
+    assert_eq!(client.get("/api/v1/me").await.json()["surface"], "cli");
+}

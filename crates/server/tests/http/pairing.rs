@@ -1,0 +1,140 @@
+//! Browsers: paired once by a code, known by a cookie, signed out.
+
+use countersign_core::grant::Role;
+use countersign_server::ServerSettings;
+use serde_json::json;
+
+use crate::client::Client;
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn a_code_pairs_one_browser_once() {
+    let stage = Stage::new().await;
+    let code = stage.code(Role::Collaborator).await;
+    let paired = stage.pair(&code).await;
+    assert_eq!(paired.status, 200);
+    assert_eq!(paired.json()["surface"], "web");
+    let cookie = paired.header("set-cookie").unwrap();
+    for part in [
+        "countersign=cs_",
+        "HttpOnly",
+        "SameSite=Strict",
+        "Path=/",
+        "Max-Age=",
+    ] {
+        assert!(cookie.contains(part), "no {part} in {cookie}");
+    }
+    assert!(
+        !cookie.contains("Secure"),
+        "a plain connection would never send it back"
+    );
+    assert!(
+        !String::from_utf8_lossy(&paired.body).contains("cs_"),
+        "scripts never see it"
+    );
+
+    for code in [&code, "wrong", ""] {
+        let again = stage.pair(code).await;
+        assert_eq!((again.status, again.code().as_str()), (410, "over"));
+        assert_eq!(again.header("set-cookie"), None);
+    }
+}
+
+#[tokio::test]
+async fn the_link_leads_to_where_browsers_find_the_server() {
+    let stage = Stage::new().await;
+    let new = json!({ "name": "ada", "role": "owner" });
+    let by_socket = Client::local(&stage.socket)
+        .post("/api/v1/pairings", &new)
+        .await
+        .json();
+    let prefix = format!("http://127.0.0.1:{}/app/#pair=", stage.address.port());
+    assert!(
+        by_socket["link"].as_str().unwrap().starts_with(&prefix),
+        "{by_socket}"
+    );
+    let agent = json!({ "name": "ada", "role": "agent" });
+    assert_eq!(
+        Client::local(&stage.socket)
+            .post("/api/v1/pairings", &agent)
+            .await
+            .status,
+        422
+    );
+
+    // A name that is not ours never gets into a link.
+    let owner = stage.client(Role::Owner).await;
+    let lured = owner
+        .with("host", "evil.example")
+        .post("/api/v1/pairings", &new)
+        .await
+        .json();
+    assert!(
+        lured["link"].as_str().unwrap().starts_with(&prefix),
+        "{lured}"
+    );
+}
+
+#[tokio::test]
+async fn behind_a_proxy_that_speaks_https_the_cookie_is_for_https_alone() {
+    for (behind_proxy, secure) in [(true, true), (false, false)] {
+        let stage = Stage::with(ServerSettings {
+            behind_proxy,
+            ..ServerSettings::default()
+        })
+        .await;
+        let code = stage.code(Role::Viewer).await;
+        let paired = stage
+            .nobody()
+            .with("x-forwarded-proto", "https")
+            .post("/api/v1/pair", &json!({ "code": code }))
+            .await;
+        let cookie = paired.header("set-cookie").unwrap();
+        assert_eq!(cookie.contains("; Secure"), secure, "{cookie}");
+    }
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_cookie() {
+    let stage = Stage::new().await;
+    let browser = stage.browser(Role::Owner).await;
+    let page = browser.with("origin", &format!("http://{}", stage.address));
+    assert_eq!(page.get("/api/v1/me").await.status, 200);
+    let out = page.post("/api/v1/sign-out", &json!({})).await;
+    assert_eq!(out.status, 204);
+    assert!(out.header("set-cookie").unwrap().contains("Max-Age=0"));
+    assert_eq!(page.get("/api/v1/me").await.code(), "unauthorized");
+
+    let program = stage.client(Role::Owner).await;
+    assert_eq!(
+        program.post("/api/v1/sign-out", &json!({})).await.code(),
+        "conflict"
+    );
+    assert_eq!(program.get("/api/v1/me").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_secret_opens_only_the_door_it_was_made_for() {
+    let stage = Stage::new().await;
+    let token = stage.token(Role::Owner).await;
+    let as_cookie = stage
+        .nobody()
+        .with("cookie", &format!("countersign={token}"));
+    assert_eq!(as_cookie.get("/api/v1/me").await.status, 401);
+
+    let paired = stage.pair(&stage.code(Role::Owner).await).await;
+    let cookie = paired.header("set-cookie").unwrap();
+    let secret = cookie.split([';', '=']).nth(1).unwrap();
+    let as_bearer = stage
+        .nobody()
+        .with("authorization", &format!("Bearer {secret}"));
+    assert_eq!(as_bearer.get("/api/v1/me").await.status, 401);
+    assert_eq!(
+        stage
+            .nobody()
+            .get(&format!("/api/v1/me?token={token}"))
+            .await
+            .status,
+        401
+    );
+}

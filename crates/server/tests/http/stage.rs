@@ -1,0 +1,224 @@
+//! A server on a free port, with a workspace, an engine's asks and people's tokens.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use countersign_broker::{Broker, EngineChoice, ForeignAnswer, Settings, Store};
+use countersign_core::ask::{Ask, Door, Question, Subject};
+use countersign_core::grant::Role;
+use countersign_core::id::{RunId, SessionId, WorkspaceId};
+use countersign_core::session::{Activity, Session};
+use countersign_core::time::{Clock, Timestamp};
+use countersign_server::ServerSettings;
+use countersign_store::NewAsk;
+use rand::RngExt as _;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::{TcpListener, UnixListener};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::client::{Client, Reply};
+
+/// A server with somebody to talk to.
+pub(crate) struct Stage {
+    pub(crate) store: Store,
+    pub(crate) broker: Broker,
+    pub(crate) address: SocketAddr,
+    pub(crate) socket: PathBuf,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) session: SessionId,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    run: RunId,
+    _directory: TempDir,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        Self::with(ServerSettings::default()).await
+    }
+
+    pub(crate) async fn with(settings: ServerSettings) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open_sqlite(&directory.path().join("ledger.db"))
+            .await
+            .unwrap();
+        let broker = Broker::start(store.clone(), broker_settings(&directory), Clock::System)
+            .await
+            .unwrap();
+        let workspace = broker.workspaces()[0].0.id;
+        let engine = store
+            .ensure_engine(workspace, "opencode", now())
+            .await
+            .unwrap();
+        let run = store.begin_run(&engine, now()).await.unwrap().id;
+        let session = store.put_session(&session(workspace)).await.unwrap().id;
+
+        let tcp = free_port().await;
+        let address = tcp.local_addr().unwrap();
+        let socket = directory.path().join("countersign.sock");
+        let unix = UnixListener::bind(&socket).unwrap();
+        let shutdown = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        let serving =
+            countersign_server::serve(broker.clone(), tcp, Some(unix), settings, shutdown.clone());
+        tasks.spawn(async { serving.await.unwrap() });
+        Self {
+            store,
+            broker,
+            address,
+            socket,
+            workspace,
+            session,
+            shutdown,
+            tasks,
+            run,
+            _directory: directory,
+        }
+    }
+
+    /// A token of `role`.
+    pub(crate) async fn token(&self, role: Role) -> String {
+        let reply = Client::local(&self.socket)
+            .post(
+                "/api/v1/tokens",
+                &json!({ "name": role.name(), "role": role }),
+            )
+            .await;
+        assert_eq!(reply.status, 201, "{reply:?}");
+        reply.json()["secret"].as_str().unwrap().to_owned()
+    }
+
+    /// A client with a new token of `role`.
+    pub(crate) async fn client(&self, role: Role) -> Client {
+        self.nobody().with(
+            "authorization",
+            &format!("Bearer {}", self.token(role).await),
+        )
+    }
+
+    /// A client without credentials.
+    pub(crate) fn nobody(&self) -> Client {
+        Client::remote(self.address)
+    }
+
+    /// A browser that was paired, with the headers that browsers send.
+    pub(crate) async fn browser(&self, role: Role) -> Client {
+        let reply = self.pair(&self.code(role).await).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        let cookie = reply.header("set-cookie").unwrap();
+        let (cookie, _) = cookie.split_once(';').unwrap();
+        self.nobody().with("cookie", cookie)
+    }
+
+    /// A one-time code.
+    pub(crate) async fn code(&self, role: Role) -> String {
+        let reply = Client::local(&self.socket)
+            .post("/api/v1/pairings", &json!({ "name": "ada", "role": role }))
+            .await;
+        reply.json()["code"].as_str().unwrap().to_owned()
+    }
+
+    /// Uses a one-time code, as the page does.
+    pub(crate) async fn pair(&self, code: &str) -> Reply {
+        self.nobody()
+            .with("origin", &format!("http://{}", self.address))
+            .post("/api/v1/pair", &json!({ "code": code }))
+            .await
+    }
+
+    /// Leave to run `command`, asked for by the session.
+    pub(crate) async fn ask(&self, command: &str) -> Ask {
+        let subject = Subject::Permission {
+            tool: "bash".to_owned(),
+            targets: vec![command.to_owned()],
+            shown: vec![],
+        };
+        self.open(subject, json!({ "command": command })).await
+    }
+
+    /// A question to the user.
+    pub(crate) async fn question(&self) -> Ask {
+        let question = Question {
+            header: "Store".to_owned(),
+            question: "Which database?".to_owned(),
+            options: vec![],
+            multiple: false,
+        };
+        self.open(
+            Subject::Question {
+                questions: vec![question],
+            },
+            json!({}),
+        )
+        .await
+    }
+
+    async fn open(&self, subject: Subject, arguments: Value) -> Ask {
+        let native_id = format!("per_{:x}", rand::rng().random::<u64>());
+        let ask = NewAsk {
+            workspace: self.workspace,
+            door: Door::Opencode,
+            run: self.run,
+            session: self.session,
+            raw: json!({ "id": native_id }),
+            native_id,
+            directory: "/home/ada/project".to_owned(),
+            subject,
+            arguments,
+            options: vec![],
+            expires_at: None,
+        };
+        self.store.open_ask(ask, now()).await.unwrap().into_ask()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+fn broker_settings(directory: &TempDir) -> Settings {
+    Settings {
+        data_directory: directory.path().to_owned(),
+        own_program: "/nonexistent".into(),
+        owner_name: "ada".to_owned(),
+        workspaces: vec![("/home/ada/project".to_owned(), "project".to_owned())],
+        engine: EngineChoice::None,
+        foreign_answer: ForeignAnswer::Abort,
+        ask_expiry: None,
+        lonely_limit_s: 60,
+    }
+}
+
+fn session(workspace: WorkspaceId) -> Session {
+    Session {
+        id: SessionId::generate(now()),
+        workspace,
+        native_id: "ses_1".to_owned(),
+        parent: None,
+        title: "Fix the build".to_owned(),
+        directory: "/home/ada/project".to_owned(),
+        agent: "build".to_owned(),
+        activity: Activity::Busy,
+        started_at: now(),
+        changed_at: now(),
+    }
+}
+
+pub(crate) fn now() -> Timestamp {
+    Clock::System.now()
+}
+
+/// Below the ports that the system gives out by itself.
+async fn free_port() -> TcpListener {
+    for _ in 0..1_000 {
+        let port = rand::rng().random_range(10_000..32_000_u16);
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)).await {
+            return listener;
+        }
+    }
+    panic!("no port is free");
+}
