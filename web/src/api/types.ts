@@ -199,5 +199,7 @@ export interface Delta {
   session: string;
   item: string;
   thought: boolean;
+  /** How many characters of it were said before. */
+  offset: number;
   text: string;
 }

@@ -9,7 +9,7 @@ import { followEvents } from "../api/events.ts";
 import type { AskView, Event, SessionView } from "../api/types.ts";
 import { announce, EMPTY, openAsks, withAsk, withAsks, withSession, withSessions, type Ledger, type Reading } from "./ledger.ts";
 import { Reader } from "./reader.ts";
-import { SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
+import { placeOf, SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
 
 /** How many of the asks that are over are shown. */
 const RECENT = 30;
@@ -55,7 +55,10 @@ export function startLive(signedOut: (sentence: string) => void): () => void {
       event: take,
       delta: (delta) => {
         const transcript = transcripts()[delta.session];
-        if (transcript !== undefined) setTranscripts({ ...transcripts(), [delta.session]: withDelta(transcript, delta) });
+        if (transcript === undefined) return;
+        const more = withDelta(transcript, delta);
+        if (more === undefined) wantItems(delta.session, placeOf(transcript, delta.item));
+        else setTranscripts({ ...transcripts(), [delta.session]: more });
       },
       refused: (error) => signedOut(error.message),
     },

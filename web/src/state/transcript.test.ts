@@ -1,14 +1,26 @@
 import { expect, test } from "vitest";
 import type { Delta, TranscriptItem } from "../api/types.ts";
-import { SILENT, withDelta, withItems } from "./transcript.ts";
+import { placeOf, SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
 
-const delta = (text: string, item = "part_1"): Delta => ({
+const delta = (offset: number, text: string, item = "part_1"): Delta => ({
   workspace: "ws_1",
   session: "session_1",
   item,
   thought: false,
+  offset,
   text,
 });
+
+/** The transcript with words that follow on what is known. */
+function heard(transcript: Transcript, ...deltas: Delta[]): Transcript {
+  for (const each of deltas) {
+    const more = withDelta(transcript, each);
+    if (more === undefined) throw new Error("words are missing");
+    transcript = more;
+  }
+  return transcript;
+}
+
 const text = (seq: number, words: string, native_id = `part_${seq}`): TranscriptItem => ({
   seq,
   native_id,
@@ -29,7 +41,7 @@ const tool = (status: "running" | "completed"): TranscriptItem => ({
 });
 
 test("words are added as they are said, and written down in their place", () => {
-  let transcript = withDelta(withDelta(SILENT, delta("Hel")), delta("lo"));
+  let transcript = heard(SILENT, delta(0, "Hel"), delta(3, "lo"));
   expect(transcript.live).toEqual({ part_1: { thought: false, text: "Hello" } });
 
   transcript = withItems(transcript, [text(1, "Hello.")], 1);
@@ -38,7 +50,7 @@ test("words are added as they are said, and written down in their place", () => 
 
 test("what was heard of an unfinished item is not unsaid by an older reading of it", () => {
   let transcript = withItems(SILENT, [text(1, "Done."), text(2, "Now ")], 1);
-  transcript = withDelta(transcript, delta("the next", "part_2"));
+  transcript = heard(transcript, delta(4, "the next", "part_2"));
   expect(transcript.items[1]).toEqual(text(2, "Now the next"));
 
   transcript = withItems(transcript, [text(1, "Done!"), text(2, "Now the")], 1);
@@ -46,11 +58,31 @@ test("what was heard of an unfinished item is not unsaid by an older reading of 
 });
 
 test("what is written down stands, though it is shorter than what was heard", () => {
-  const transcript = withDelta(withItems(SILENT, [text(1, "Hello")], 0), delta(", world"));
+  const transcript = heard(withItems(SILENT, [text(1, "Hello")], 0), delta(5, ", world"));
   expect(withItems(transcript, [text(1, "Hello")], 1).items).toEqual([text(1, "Hello")]);
 });
 
 test("a tool call that changes takes the place it has", () => {
   const running = withItems(SILENT, [text(1, "a"), tool("running"), text(3, "c")], 0);
   expect(withItems(running, [tool("completed"), text(3, "c")], 2).items).toEqual([text(1, "a"), tool("completed"), text(3, "c")]);
+});
+
+test("words that were read already are not heard twice", () => {
+  const read = withItems(SILENT, [text(1, "Grüße, 🌱 and")], 1);
+  const late = heard(read, delta(0, "Grüße, "), delta(7, "🌱 and more"));
+  expect(late.items).toEqual([text(1, "Grüße, 🌱 and more")]);
+});
+
+test("words after a gap are not put where they do not belong", () => {
+  const transcript = withItems(SILENT, [text(1, "a"), text(2, "One ")], 1);
+  expect(withDelta(transcript, delta(9, "three", "part_2"))).toBeUndefined();
+  expect(placeOf(transcript, "part_2")).toBe(2);
+  expect(withDelta(transcript, delta(3, "three", "part_9"))).toBeUndefined();
+  expect(placeOf(transcript, "part_9")).toBe(3);
+});
+
+test("a piece that gets another place than it was first read at is shown once", () => {
+  const early = withItems(SILENT, [text(1, "a"), text(2, "Being said", "part_9")], 1);
+  const items = [tool("running"), text(3, "Being said.", "part_9")];
+  expect(withItems(early, items, 2).items).toEqual([text(1, "a"), ...items]);
 });

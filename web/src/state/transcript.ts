@@ -14,18 +14,25 @@ export interface Transcript {
 
 export const SILENT: Transcript = { items: [], live: {} };
 
-/** The transcript with more words. */
-export function withDelta(transcript: Transcript, delta: Delta): Transcript {
+/** The transcript with more words, or nothing if words between those known and these were missed. */
+export function withDelta(transcript: Transcript, delta: Delta): Transcript | undefined {
   const at = transcript.items.findLastIndex((item) => item.native_id === delta.item && item.kind !== "tool");
-  const grown = transcript.items[at];
-  if (grown !== undefined && grown.kind !== "tool") {
-    return { ...transcript, items: transcript.items.with(at, { ...grown, text: grown.text + delta.text }) };
+  const known = transcript.items[at];
+  if (known !== undefined && known.kind !== "tool") {
+    const text = grown(known.text, delta);
+    return text === undefined ? undefined : { ...transcript, items: transcript.items.with(at, { ...known, text }) };
   }
-  const said = transcript.live[delta.item]?.text ?? "";
-  return {
-    ...transcript,
-    live: { ...transcript.live, [delta.item]: { thought: delta.thought, text: said + delta.text } },
-  };
+  const text = grown(transcript.live[delta.item]?.text ?? "", delta);
+  return text === undefined
+    ? undefined
+    : { ...transcript, live: { ...transcript.live, [delta.item]: { thought: delta.thought, text } } };
+}
+
+/** A delta may come after a reading that had some or all of it. */
+function grown(heard: string, delta: Delta): string | undefined {
+  const known = [...heard].length;
+  if (known < delta.offset) return undefined;
+  return heard + [...delta.text].slice(known - delta.offset).join("");
 }
 
 /**
@@ -37,8 +44,12 @@ export function withDelta(transcript: Transcript, delta: Delta): Transcript {
 export function withItems(transcript: Transcript, read: readonly TranscriptItem[], written: number): Transcript {
   const items = new Map(transcript.items.map((item) => [item.seq, item]));
   const live = { ...transcript.live };
+  const places = new Map(transcript.items.map((item) => [item.native_id, item.seq]));
   for (const item of read) {
-    const known = items.get(item.seq);
+    // What was still being said when it was read may have got another place since.
+    const before = places.get(item.native_id) ?? item.seq;
+    const known = items.get(before);
+    if (before !== item.seq && known?.native_id === item.native_id) items.delete(before);
     const same = known !== undefined && known.native_id === item.native_id && known.kind !== "tool";
     const heard = same ? known.text : live[item.native_id]?.text;
     const ahead = item.seq > written && item.kind !== "tool" && heard !== undefined && heard.startsWith(item.text);
@@ -46,4 +57,10 @@ export function withItems(transcript: Transcript, read: readonly TranscriptItem[
     delete live[item.native_id];
   }
   return { items: [...items.values()].toSorted((a, b) => a.seq - b.seq), live };
+}
+
+/** From where a piece has to be read: its place, or the end. */
+export function placeOf(transcript: Transcript, piece: string): number {
+  const known = transcript.items.findLast((item) => item.native_id === piece);
+  return known?.seq ?? (transcript.items.at(-1)?.seq ?? 0) + 1;
 }
