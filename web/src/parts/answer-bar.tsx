@@ -66,7 +66,7 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
         >
           <GrowingField
             label="Reason for denying; the agent reads it"
-            placeholder="Why not? The agent reads this."
+            placeholder="Tell the agent why…"
             value={reason()}
             write={setReason}
             send={() => send(deny(reason()))}

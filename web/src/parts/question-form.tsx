@@ -55,7 +55,7 @@ export function QuestionForm(props: { ask: AskView; subject: QuestionSubject; si
             <div class="answer-no">
               <GrowingField
                 label="Reason for declining; the agent reads it"
-                placeholder="Why not? The agent reads this."
+                placeholder="Tell the agent why…"
                 value={reason()}
                 write={setReason}
                 send={() => send(deny(reason()))}

@@ -35,7 +35,7 @@ export function Targets(props: { targets: readonly string[] }) {
       <For each={props.targets} fallback={<li class="muted">The engine named no target.</li>}>
         {(target) => (
           <li>
-            <pre class="code">
+            <pre class="code" tabindex="0">
               <Visible text={target} />
             </pre>
           </li>
@@ -72,7 +72,7 @@ function Part(props: { part: Shown }) {
             <h3>
               <Visible text={text().label} />
             </h3>
-            <pre class="code">
+            <pre class="code" tabindex="0">
               <Visible text={text().text} />
             </pre>
           </section>
