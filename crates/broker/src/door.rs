@@ -5,25 +5,24 @@
 //! rules answered, and report what became of that. Nothing here answers. An answer is noted as perhaps sent
 //! before it is handed out, and counts as delivered only when the program has announced it.
 
+mod announce;
 mod lives;
 mod request;
 
+pub use announce::Plugin;
 pub(crate) use lives::Lives;
 pub use request::{AskingSession, EngineRequest, HandedIn, NamedSession};
 
-use std::path::Path;
 use std::time::Duration;
 
 use countersign_core::answer::Choice;
 use countersign_core::ask::{Ask, AskPhase, AskState, Door, Subject, Withdrawal};
 use countersign_core::delivery::{Evidence, Undeliverable};
 use countersign_core::digest::Digest;
-use countersign_core::event::EnginePhase;
-use countersign_core::grant::{Caller, Grant};
-use countersign_core::id::{AskId, RunId, SessionId, WorkspaceId};
+use countersign_core::grant::Caller;
+use countersign_core::id::{AskId, RunId, SessionId};
 use countersign_core::session::{Session, Workspace};
 use countersign_engine::opencode as native;
-use countersign_engine::process::{ProcessIdentity, tree};
 use countersign_store::{NewAsk, Opened};
 
 use crate::Broker;
@@ -31,20 +30,6 @@ use crate::error::BrokerError;
 use crate::supervisor::{
     DENIED, NOBODY_ANSWERED, announcement, fell_with, remember_session, wording,
 };
-
-/// The longest text that names a version.
-const VERSION_LIMIT: usize = 80;
-
-/// A program that is about to hand asks in.
-#[derive(Debug, Clone)]
-pub struct Plugin {
-    /// The directory it works in.
-    pub directory: String,
-    /// The version of opencode.
-    pub version: String,
-    /// Its process, if it is one of this machine.
-    pub process: Option<u32>,
-}
 
 /// How an ask stands, and what the program is to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,57 +65,6 @@ pub enum Reported {
 }
 
 impl Broker {
-    /// Begins a life of the caller's opencode.
-    pub async fn begin_door_run(
-        &self,
-        caller: &Caller,
-        plugin: Plugin,
-    ) -> Result<RunId, BrokerError> {
-        caller.require(Grant::Ask)?;
-        let version = checked_version(plugin.version)?;
-        let (workspace, directory) = self.workspace_around(&plugin.directory).await?;
-        caller.require_in(Grant::Ask, workspace.id)?;
-        let process = checked_process(plugin.process)?;
-        let program = lives::program_of(caller.actor());
-        let now = self.clock.now();
-        let engine = self
-            .store
-            .ensure_engine(workspace.id, &program, now)
-            .await?;
-        let run = self.store.begin_run(&engine, now).await?.id;
-        self.doors.begin(run, workspace.id, program, process);
-        let message = format!("opencode {version} hands its asks in from {directory}");
-        self.store
-            .set_run_state(workspace.id, run, EnginePhase::Ready, &message, now)
-            .await?;
-        Ok(run)
-    }
-
-    /// Notes that a program is still there.
-    pub fn hear_door_run(
-        &self,
-        caller: &Caller,
-        run: RunId,
-        process: Option<u32>,
-    ) -> Result<(), BrokerError> {
-        self.doors.hear(caller, run)?;
-        if let Some(process) = checked_process(process)? {
-            self.doors.identify(run, process);
-        }
-        Ok(())
-    }
-
-    /// Ends a life, and with it every ask of it.
-    pub async fn end_door_run(&self, caller: &Caller, run: RunId) -> Result<(), BrokerError> {
-        let workspace = self.doors.hear(caller, run)?;
-        let why = "the opencode that handed asks in has ended";
-        self.store
-            .end_run(workspace, run, why, self.clock.now())
-            .await?;
-        self.doors.forget(run);
-        Ok(())
-    }
-
     /// Opens the ask that a program hands in, or finds it if it was handed in before.
     pub async fn hand_in(
         &self,
@@ -320,46 +254,6 @@ impl Broker {
             Some(_) | None => Ok(session),
         }
     }
-
-    async fn directory_within(
-        &self,
-        workspace: WorkspaceId,
-        directory: &str,
-    ) -> Result<String, BrokerError> {
-        let (around, resolved) = self.workspace_around(directory).await?;
-        if around.id == workspace {
-            return Ok(resolved);
-        }
-        Err(BrokerError::Invalid {
-            field: "directory",
-            problem: "is in another workspace than the one that was announced".to_owned(),
-        })
-    }
-
-    /// The innermost workspace around a directory, and the directory itself, resolved.
-    async fn workspace_around(&self, directory: &str) -> Result<(&Workspace, String), BrokerError> {
-        let resolved = match Path::new(directory) {
-            path if path.is_absolute() => tokio::fs::canonicalize(path).await.ok(),
-            _ => None,
-        };
-        let around = resolved.as_deref().and_then(|path| {
-            self.supervisors
-                .iter()
-                .map(|supervisor| supervisor.workspace())
-                .filter(|workspace| path.starts_with(&workspace.path))
-                .max_by_key(|workspace| workspace.path.len())
-        });
-        // Whether a directory exists that is not served is nothing to tell.
-        match (around, resolved.as_deref().and_then(Path::to_str)) {
-            (Some(workspace), Some(resolved)) => Ok((workspace, resolved.to_owned())),
-            _ => Err(BrokerError::Invalid {
-                field: "directory",
-                problem: "is in no workspace of this server: start it with \
-                    `countersign serve --workspace DIRECTORY`"
-                    .to_owned(),
-            }),
-        }
-    }
 }
 
 /// What the program is to be told about an ask that is answered, or that nobody answered in time.
@@ -383,31 +277,4 @@ fn reply_to(ask: &Ask) -> Option<EngineReply> {
         }
         (Subject::Permission { .. }, None) => EngineReply::Reject(NOBODY_ANSWERED.to_owned()),
     })
-}
-
-fn checked_version(version: String) -> Result<String, BrokerError> {
-    let fits =
-        version.len() <= VERSION_LIMIT && version.bytes().all(|byte| byte.is_ascii_graphic());
-    if fits {
-        return Ok(version);
-    }
-    Err(BrokerError::Invalid {
-        field: "version",
-        problem: format!("is no version: at most {VERSION_LIMIT} plain characters"),
-    })
-}
-
-/// The process that a program says it is. One that the server itself descends from is not an agent's: taking
-/// it for one would lock out the person at this machine.
-fn checked_process(pid: Option<u32>) -> Result<Option<ProcessIdentity>, BrokerError> {
-    let Some(process) = pid.and_then(ProcessIdentity::of) else {
-        return Ok(None);
-    };
-    if tree::descends_from(std::process::id(), process).unwrap_or(true) {
-        return Err(BrokerError::Invalid {
-            field: "process",
-            problem: "is the server's own, or one that it descends from".to_owned(),
-        });
-    }
-    Ok(Some(process))
 }

@@ -119,7 +119,7 @@ impl Lives {
                 () = ending.cancelled() => return,
                 () = tokio::time::sleep(LOOK) => {}
             }
-            for (run, workspace, why) in self.over() {
+            for (run, workspace, why) in self.over(Instant::now()) {
                 match store.end_run(workspace, run, why, clock.now()).await {
                     Ok(_) => self.forget(run),
                     Err(error) => tracing::warn!(
@@ -131,8 +131,8 @@ impl Lives {
         }
     }
 
-    fn over(&self) -> Vec<(RunId, WorkspaceId, &'static str)> {
-        let now = Instant::now();
+    /// The lives that are over at `now`, and why.
+    fn over(&self, now: Instant) -> Vec<(RunId, WorkspaceId, &'static str)> {
         let why = |life: &Life| {
             if life.process.is_some_and(|process| !process.is_alive()) {
                 Some("the opencode that handed asks in has ended")
@@ -151,5 +151,76 @@ impl Lives {
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Life>> {
         // No step of a change can panic half-way.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use countersign_core::actor::{ActorKind, Surface};
+    use countersign_core::grant::Role;
+    use countersign_core::id::ActorId;
+    use countersign_core::time::Timestamp;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(0);
+
+    fn agent(name: &str, workspace: Option<WorkspaceId>) -> Caller {
+        let actor = Actor {
+            id: ActorId::generate(NOW),
+            kind: ActorKind::Agent,
+            name: name.to_owned(),
+        };
+        Caller::new(actor, Role::Agent.grants(), workspace, Surface::Api)
+    }
+
+    fn life_of(caller: &Caller, process: Option<ProcessIdentity>) -> (Lives, RunId, WorkspaceId) {
+        let lives = Lives::default();
+        let (run, workspace) = (RunId::generate(NOW), WorkspaceId::generate(NOW));
+        lives.begin(run, workspace, program_of(caller.actor()), process);
+        (lives, run, workspace)
+    }
+
+    #[test]
+    fn a_life_that_is_silent_for_too_long_is_over() {
+        let (lives, run, workspace) = life_of(&agent("laptop", None), None);
+        let begun = Instant::now();
+        assert!(lives.over(begun + PATIENCE / 2).is_empty());
+        let over = lives.over(begun + PATIENCE);
+        assert_eq!(over.len(), 1);
+        assert_eq!((over[0].0, over[0].1), (run, workspace));
+    }
+
+    #[test]
+    fn a_life_is_over_as_soon_as_its_process_is() {
+        let mut program = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let process = ProcessIdentity::of(program.id()).unwrap();
+        let (lives, ..) = life_of(&agent("laptop", None), Some(process));
+        assert!(lives.over(Instant::now()).is_empty());
+        assert!(lives.own_process(program.id()));
+        assert!(!lives.own_process(std::process::id()));
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert_eq!(lives.over(Instant::now()).len(), 1);
+    }
+
+    #[test]
+    fn nobody_speaks_for_the_life_of_another() {
+        let (lives, run, workspace) = life_of(&agent("laptop", None), None);
+        assert_eq!(lives.hear(&agent("laptop", None), run).unwrap(), workspace);
+        let elsewhere = Some(WorkspaceId::generate(NOW));
+        for other in [agent("desktop", None), agent("laptop", elsewhere)] {
+            let heard = lives.hear(&other, run);
+            assert!(matches!(heard, Err(BrokerError::Missing { .. })));
+        }
+        let person = Actor {
+            kind: ActorKind::Person,
+            ..agent("laptop", None).actor().clone()
+        };
+        let owner = Caller::new(person, Role::Owner.grants(), None, Surface::Cli);
+        let heard = lives.hear(&owner, run);
+        assert!(matches!(heard, Err(BrokerError::Forbidden(_))));
     }
 }
