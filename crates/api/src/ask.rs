@@ -167,7 +167,7 @@ pub struct AnswerRequest {
     pub scope: Option<Scope>,
     /// With `allow_always`: how long the rule lives, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 316_224_000)]
     pub expires_in_s: Option<u64>,
     /// With `choices`: for each part of the question, the labels chosen or the text written.
     #[serde(default, skip_serializing_if = "Option::is_none")]

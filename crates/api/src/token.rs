@@ -37,7 +37,7 @@ pub struct NewToken {
     pub workspace: Option<WorkspaceId>,
     /// How long it lives, in seconds; 90 days if it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 316_224_000)]
     pub expires_in_s: Option<u64>,
 }
 
@@ -122,7 +122,7 @@ pub struct NewRule {
     pub matcher: Matcher,
     /// How long it lives, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 316_224_000)]
     pub expires_in_s: Option<u64>,
 }
 

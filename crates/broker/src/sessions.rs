@@ -2,7 +2,7 @@
 
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
-use countersign_core::session::{Item, Session, TranscriptItem, Turn};
+use countersign_core::session::{Session, TranscriptItem, Turn};
 use countersign_store::NewTurn;
 
 use crate::Broker;
@@ -109,7 +109,10 @@ impl Broker {
         self.visible_session(caller, id).await?;
         let growing = self.live.growing(id);
         let mut items = self.store.items(id, after, limit).await?;
-        let mut next = items.last().map_or(after, |item| item.seq) + 1;
+        let mut next = items
+            .last()
+            .map_or(after, |item| item.seq)
+            .saturating_add(1);
         for (native_id, piece) in growing {
             let known = items.iter_mut().find(|item| item.native_id == native_id);
             match known {
@@ -123,7 +126,7 @@ impl Broker {
                         at: self.clock.now(),
                         item: piece.into_item(),
                     });
-                    next += 1;
+                    next = next.saturating_add(1);
                 }
             }
         }

@@ -92,6 +92,10 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
             ));
         }
     }
+    // A list would do for an object as far as the reader is concerned; it is not what is described.
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Err(ApiError::unprocessable("the body has to be an object"));
+    }
     serde_json::from_slice(body).map_err(refusal)
 }
 

@@ -37,6 +37,9 @@ use tokio_util::task::TaskTracker;
 use crate::listener::{Hub, Listening};
 use crate::state::Server;
 
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4_096;
+
 /// Serves `broker` on `tcp` and, for people at this machine, on `unix` until `shutdown`.
 ///
 /// At `shutdown` no connection is accepted any more, event streams end at once, and requests that are under
@@ -49,6 +52,8 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) -> io::Result<()> {
     let port = tcp.local_addr()?.port();
+    // A crowd that comes at once waits in line; who finds no place there would never learn of it.
+    rustix::net::listen(&tcp, BACKLOG)?;
     let drain_time = settings.limits.drain_time;
     let server = Arc::new(Server::new(broker, port, settings, shutdown.clone()));
     let tasks = TaskTracker::new();

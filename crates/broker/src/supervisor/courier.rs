@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::BrokerError;
 use crate::supervisor::flights::{Finding, Landing};
+use crate::supervisor::foreign::fell_with;
 use crate::supervisor::reconcile::ToolShows;
 use crate::supervisor::run::EngineRun;
 use crate::supervisor::{message_id, send_turn};
@@ -277,11 +278,22 @@ impl EngineRun {
             ToolShows::Allowed if yes && perhaps_ours => {
                 return self.found_delivered(ask, "allowed").await;
             }
-            ToolShows::Refused if !yes && perhaps_ours => {
+            ToolShows::RefusedWithReason if !yes && perhaps_ours => {
+                return self.found_delivered(ask, "refused").await;
+            }
+            ToolShows::Refused
+                if !yes
+                    && perhaps_ours
+                    && fell_with(&self.shared.store, ask, "reject")
+                        .await?
+                        .is_none() =>
+            {
                 return self.found_delivered(ask, "refused").await;
             }
             ToolShows::Allowed => return self.foreign(ask, "once").await,
-            ToolShows::Refused => return self.foreign(ask, "reject").await,
+            ToolShows::RefusedWithReason | ToolShows::Refused => {
+                return self.foreign(ask, "reject").await;
+            }
             ToolShows::Stopped => Undeliverable::TurnCancelled,
             ToolShows::Nothing => Undeliverable::Forgotten,
         };

@@ -72,7 +72,12 @@ impl EngineRun {
                 if delivery.attempts > 0
                     && wording(ask).is_some_and(|said| said == announced.reply) =>
             {
-                self.prove(ask, announced.event).await
+                let fell = fell_with(&self.shared.store, ask, &announced.reply).await?;
+                match fell {
+                    None => self.prove(ask, announced.event).await,
+                    // Or it fell with another denial: the courier will find in the tool which it was.
+                    Some(_) => Ok(()),
+                }
             }
             AskState::Open | AskState::Answered(..) => self.foreign(ask, &announced.reply).await,
             // It is over here; the engine only says so too.

@@ -201,7 +201,13 @@ impl<'a> Intake<'a> {
             let item = piece.into_item();
             shared
                 .store
-                .put_item(session.workspace, session.id, &id, &item, shared.clock.now())
+                .put_item(
+                    session.workspace,
+                    session.id,
+                    &id,
+                    &item,
+                    shared.clock.now(),
+                )
                 .await?;
             shared.live.place(session.id, &id);
         }

@@ -20,7 +20,9 @@ const MISSED_MESSAGES: u32 = 100;
 pub(super) enum ToolShows {
     /// It went on: somebody allowed it.
     Allowed,
-    /// It was refused.
+    /// It was refused by a reply that said why, as all of ours do.
+    RefusedWithReason,
+    /// It was refused without a word: it fell with another one, or the reply was not ours.
     Refused,
     /// It was stopped with its turn.
     Stopped,
@@ -31,6 +33,12 @@ pub(super) enum ToolShows {
 impl EngineRun {
     /// Reads the engine's lists and makes the ledger agree with them.
     pub(super) async fn reconcile(&self) -> Result<(), BrokerError> {
+        self.reconcile_asks().await?;
+        self.reconcile_sessions().await
+    }
+
+    /// Reads what the engine waits for and makes the ledger agree with it.
+    pub(super) async fn reconcile_asks(&self) -> Result<(), BrokerError> {
         let client = &self.link.client;
         let directory = &self.shared.workspace.path;
         // The asks of the ledger first: one that is opened meanwhile is not taken for one that is gone.
@@ -50,7 +58,12 @@ impl EngineRun {
                 self.dropped(&ask).await?;
             }
         }
-        self.reconcile_sessions().await?;
+        Ok(())
+    }
+
+    /// Reads what the engine's sessions are doing and makes the ledger agree with it.
+    pub(super) async fn reconcile_sessions(&self) -> Result<(), BrokerError> {
+        self.take_statuses().await?;
         self.send_unsent_turns().await
     }
 
@@ -70,7 +83,7 @@ impl EngineRun {
     async fn dropped(&self, ask: &Ask) -> Result<(), BrokerError> {
         match self.tool_shows(ask).await? {
             ToolShows::Allowed => self.foreign(ask, "once").await,
-            ToolShows::Refused => self.foreign(ask, "reject").await,
+            ToolShows::RefusedWithReason | ToolShows::Refused => self.foreign(ask, "reject").await,
             ToolShows::Stopped | ToolShows::Nothing => {
                 let now = self.shared.clock.now();
                 self.shared
@@ -99,7 +112,7 @@ impl EngineRun {
         Ok(call.as_ref().map_or(ToolShows::Nothing, shows))
     }
 
-    async fn reconcile_sessions(&self) -> Result<(), BrokerError> {
+    async fn take_statuses(&self) -> Result<(), BrokerError> {
         let directory = &self.shared.workspace.path;
         let statuses = self
             .link
@@ -135,17 +148,17 @@ impl EngineRun {
             .messages(&shared.workspace.path, &session.native_id, MISSED_MESSAGES)
             .await
             .map_err(BrokerError::Engine)?;
+        let mut items = Vec::new();
         for (message, parts) in &messages {
-            for part in parts {
-                if let Some(item) = item(part, message.role == "user") {
-                    let now = shared.clock.now();
-                    shared
-                        .store
-                        .put_item(session.workspace, session.id, &part.id, &item, now)
-                        .await?;
-                }
-            }
+            let from_user = message.role == "user";
+            let known = |part: &Part| Some((part.id.clone(), item(part, from_user)?));
+            items.extend(parts.iter().filter_map(known));
         }
+        let now = shared.clock.now();
+        shared
+            .store
+            .put_items(session.workspace, session.id, &items, now)
+            .await?;
         Ok(())
     }
 
@@ -176,6 +189,9 @@ fn shows(call: &Part) -> ToolShows {
         return ToolShows::Nothing;
     };
     match state.status.as_str() {
+        "error" if state.error.contains("with the following feedback") => {
+            ToolShows::RefusedWithReason
+        }
         "error"
             if state.error.contains("rejected permission") || state.error.contains("dismissed") =>
         {
@@ -209,6 +225,12 @@ mod tests {
         assert_eq!(shows(&call("running", "")), ToolShows::Allowed);
         assert_eq!(shows(&call("error", "exit status 1")), ToolShows::Allowed);
         assert_eq!(shows(&call("error", rejected)), ToolShows::Refused);
+        let corrected = "The user rejected permission to use this specific tool call with the following \
+                         feedback: not now";
+        assert_eq!(
+            shows(&call("error", corrected)),
+            ToolShows::RefusedWithReason
+        );
         assert_eq!(
             shows(&call("error", "Tool execution aborted")),
             ToolShows::Stopped

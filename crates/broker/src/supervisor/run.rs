@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::error::BrokerError;
 use crate::supervisor::flights::Flights;
 use crate::supervisor::intake::Intake;
 use crate::supervisor::{Link, Report, Shared, courier};
@@ -95,9 +96,12 @@ impl EngineRun {
             .map_err(|error| error.to_string())?;
         let mut intake = Intake::new(self);
         // Whatever happens from here on is in the stream; whatever happened before is in the lists.
-        self.reconcile().await.map_err(|error| error.to_string())?;
-        *failures = 0;
+        let failed = |error: BrokerError| error.to_string();
+        self.reconcile_asks().await.map_err(failed)?;
+        // Answers can leave; what else was missed can take its time.
         self.following.send_replace(true);
+        self.reconcile_sessions().await.map_err(failed)?;
+        *failures = 0;
         self.reachable(report).await;
         loop {
             let frame = tokio::select! {

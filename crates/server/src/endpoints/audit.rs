@@ -38,7 +38,7 @@ pub(crate) async fn list_audit(
     admitted: Admitted,
     Query(query): Query<AuditQuery>,
 ) -> Result<Json<AuditList>, ApiError> {
-    let after = extract::within("after", query.after, 0..=i64::MAX - 1, 0)?;
+    let after = extract::within("after", query.after, 0..=i64::MAX, 0)?;
     let limit = extract::within("limit", query.limit, 1..=1000, 100)?;
     let broker = &server.broker;
     let mut entries = broker

@@ -78,6 +78,6 @@ fn cursor(headers: &HeaderMap, query: &EventQuery) -> Result<Cursor, ApiError> {
     };
     match after {
         None => Ok(Cursor::Now),
-        Some(seq) => extract::within("after", Some(seq), 0..=i64::MAX - 1, 0).map(Cursor::After),
+        Some(seq) => extract::within("after", Some(seq), 0..=i64::MAX, 0).map(Cursor::After),
     }
 }

@@ -93,7 +93,7 @@ pub(crate) async fn list_items(
     Id(id): Id<SessionId>,
     Query(query): Query<ItemQuery>,
 ) -> Result<Json<ItemList>, ApiError> {
-    let after = extract::within("after", query.after, 0..=i64::from(u32::MAX), 0)?;
+    let after = extract::within("after", query.after, 0..=i64::MAX, 0)?;
     let items = server
         .broker
         .items(&admitted.caller, id, after, ITEM_LIMIT)

@@ -43,7 +43,8 @@ where
 {
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        hub.router.clone().oneshot(request.map(Body::new))
+        // Boxed, so that a stream that goes on for days does not keep the room that its request needed.
+        Box::pin(hub.router.clone().oneshot(request.map(Body::new)))
     });
     let mut connection = pin!(
         http1::Builder::new()

@@ -1,0 +1,85 @@
+//! The whole program on PostgreSQL: the same journey, the same survival.
+
+use std::process::Command;
+
+use countersign_testkit::TestServer;
+use countersign_testkit::test_server::{Engine, Setup};
+use serde_json::{Value, json};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
+
+/// A schema of its own in the database that `cargo xtask test` starts; it goes when this is dropped.
+struct Schema {
+    server: String,
+    name: String,
+}
+
+impl Schema {
+    /// Nothing where no database was started.
+    fn make() -> Option<Self> {
+        let server = std::env::var("COUNTERSIGN_TEST_POSTGRES").ok()?;
+        let schema = Self {
+            server,
+            name: format!("program_{}", std::process::id()),
+        };
+        schema.run(&format!("CREATE SCHEMA {}", schema.name));
+        Some(schema)
+    }
+
+    fn url(&self) -> String {
+        let separator = if self.server.contains('?') { '&' } else { '?' };
+        format!(
+            "{}{separator}options=-csearch_path%3D{}",
+            self.server, self.name
+        )
+    }
+
+    fn run(&self, statement: &str) {
+        let ran = Command::new("psql")
+            .args([&self.server, "-qc", statement])
+            .status();
+        assert!(ran.expect("`psql` can be started").success(), "{statement}");
+    }
+}
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        self.run(&format!("DROP SCHEMA {} CASCADE", self.name));
+    }
+}
+
+async fn answered(server: &TestServer, ask: &Value) -> Value {
+    let id = ask["id"].as_str().expect("an ask has an id");
+    server
+        .api()
+        .answer(id, &json!({ "answer": "allow_once" }))
+        .await
+        .expect(200);
+    server.api().settled(id).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ask_is_answered_and_delivered_and_survives_a_kill() {
+    let Some(schema) = Schema::make() else {
+        eprintln!("left out: COUNTERSIGN_TEST_POSTGRES is not set (`cargo xtask test` sets it)");
+        return;
+    };
+    let mut setup = Setup::new(BINARY, Engine::Scripted);
+    setup.arguments = vec!["--database".to_owned(), schema.url()];
+    let mut server = setup.start().await;
+    server.api().wait_for_engine().await;
+
+    let session = server.api().start_and_prompt("ASK 1").await;
+    let ask = server.api().wait_for_ask_of(&session).await;
+    assert_eq!(answered(&server, &ask).await["state"], "delivered");
+
+    let session = server.api().start_and_prompt("ASK 1").await;
+    let ask = server.api().wait_for_ask_of(&session).await;
+    server.kill();
+    server.restart().await;
+    server.api().wait_for_engine().await;
+    assert_eq!(answered(&server, &ask).await["state"], "delivered");
+
+    server.cli(&["audit", "verify"]).await.expect_success();
+    server.stop().await;
+}
