@@ -6,13 +6,15 @@ const runsAsRoot = process.getuid?.() === 0;
 export default defineConfig({
   testDir: "e2e",
   outputDir: "../target/e2e",
-  fullyParallel: true,
-  workers: 2,
+  // One server with one real agent behind it serves all the tests.
+  workers: 1,
   forbidOnly: process.env["CI"] !== undefined,
   reporter: "list",
-  timeout: 30_000,
+  timeout: 60_000,
+  expect: { timeout: 20_000 },
   use: {
     browserName: "chromium",
+    actionTimeout: 20_000,
     trace: "retain-on-failure",
     launchOptions: {
       executablePath: process.env["COUNTERSIGN_CHROMIUM"] ?? "/usr/bin/chromium",

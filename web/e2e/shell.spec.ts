@@ -1,33 +1,48 @@
+/* The first page, as the server sends it to a browser that it does not know. */
 import { AxeBuilder } from "@axe-core/playwright";
-import { expect } from "@playwright/test";
-import { test } from "./served-build.ts";
+import { expect, test } from "./support/test.ts";
 
-test.beforeEach(async ({ page }) => {
-  await page.route("**/api/v1/me", (route) =>
-    route.fulfill({ status: 401, json: { code: "unauthorized", message: "This browser is not paired.", details: {} } }),
-  );
-});
+// The browser tells of every refused request by itself.
+test.use({ expected: /status of 401|status of 410/ });
 
-test("the app starts behind a path prefix and breaks no content security policy", async ({ page, address }) => {
-  const complaints: string[] = [];
-  page.on("console", (message) => {
-    // The browser itself tells of every refused request.
-    if (message.type() === "error" && !message.text().includes("status of 401")) complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(error.message));
-
-  await page.goto(address);
-
+test("a browser that is not paired is told how to get in", async ({ open, server }) => {
+  const page = await open();
+  const response = await page.goto(server.url);
+  expect(page.url()).toBe(`${server.url}/app/`);
+  expect(response?.headers()["content-security-policy"]).toContain("default-src 'self'");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Countersign");
   await expect(page.getByRole("heading", { name: "This browser is not paired yet" })).toBeVisible();
-  expect(complaints).toEqual([]);
+  expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
 });
 
-test("the first page has no accessibility violation", async ({ page, address }) => {
-  await page.goto(address);
+test("a link works once, pasted as well as opened", async ({ open, server }) => {
+  const link = await server.pairingLink("Ada", "owner");
+  const page = await open();
+  await page.goto(`${server.url}/app/`);
+  await page.getByLabel("Link or code").fill(link);
+  await page.getByRole("button", { name: "Pair this browser" }).click();
+  await expect(page.getByText("live", { exact: true })).toBeVisible();
+  await page.reload();
+  await expect(page.getByText("live", { exact: true })).toBeVisible();
+
+  const late = await open();
+  await late.goto(link);
+  await expect(late.getByRole("alert")).toContainText("this code is wrong, was used, or is too old");
+});
+
+test("the app works behind a path prefix", async ({ open, server }) => {
+  const page = await open();
+  const code = (await server.pairingLink("Ada", "owner")).split("#")[1];
+  await page.goto(`${server.prefixedApp}#${code}`);
+  await expect(page.getByText("live", { exact: true })).toBeVisible();
+  await expect(page.getByText("garden", { exact: true })).toBeVisible();
+});
+
+test("who signs out is out", async ({ visit }) => {
+  const page = await visit();
+  await page.getByRole("button", { name: "Account of Ada" }).click();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await expect(page.getByRole("alert")).toContainText("You signed out.");
+  await page.reload();
   await expect(page.getByRole("heading", { name: "This browser is not paired yet" })).toBeVisible();
-
-  const { violations } = await new AxeBuilder({ page }).analyze();
-
-  expect(violations).toEqual([]);
 });

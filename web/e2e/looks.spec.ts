@@ -1,0 +1,79 @@
+/* Every view, for eyes that see little, in the light and in the dark, and on a narrow screen. */
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Page } from "@playwright/test";
+import { askWith, begin, button, goOn, said } from "./support/page.ts";
+import { expect, test } from "./support/test.ts";
+
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+const DESK = { viewport: { width: 1440, height: 900 } };
+const LONG = `echo ${"a-very-long-word-without-a-blank/".repeat(12)} && ${"printf '%s' more; ".repeat(20)}true`;
+
+/** Looks at the page as it is now; in the dark at a desk alone, for the colours are the same everywhere. */
+async function look(page: Page): Promise<void> {
+  const schemes = page.viewportSize()?.width === DESK.viewport.width ? (["light", "dark"] as const) : (["light"] as const);
+  for (const colorScheme of schemes) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    const axe = new AxeBuilder({ page });
+    // Nothing but the colours is different in the dark.
+    if (colorScheme === "dark") axe.withRules("color-contrast");
+    const { violations } = await axe.analyze();
+    const found = violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}\n${node.failureSummary}`));
+    expect(found, colorScheme).toEqual([]);
+  }
+  const overhang = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  expect(overhang, "nothing reaches over the side").toBeLessThanOrEqual(0);
+}
+
+for (const [place, browser] of [
+  ["a desk", DESK],
+  ["a phone", PHONE],
+] as const) {
+  test(`every view is accessible and fits on ${place}`, async ({ visit, server }) => {
+    test.setTimeout(120_000);
+    const seeds = `${place.replace(" ", "-")}.txt`;
+    server.writeFile(seeds, Array.from({ length: 12 }, (_, line) => `row ${line} ${"seed ".repeat(40)}`).join("\n"));
+    const page = await visit({ browser });
+    await page.getByRole("heading", { name: "Waiting for an answer" }).waitFor();
+    await look(page);
+
+    await page.getByRole("button", { name: "Account of Ada" }).click();
+    await look(page);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("?");
+    await look(page);
+    await page.getByRole("button", { name: "Close" }).click();
+
+    // A command, in its session and in the inbox, with the dialog that makes a rule.
+    await begin(page, "SAY I will say a few words first.", `TOOL bash: ${LONG} \u202E`, "FINAL Enough of that.");
+    const command = askWith(page, "wants to run a command");
+    await expect(button(command, "Allow once")).toBeVisible();
+    await look(page);
+    await page.getByRole("link", { name: "Inbox" }).click();
+    await look(page);
+    await page.getByRole("listitem").filter({ hasText: "wants to run a command" }).getByRole("link").first().click();
+    await button(command, "Always for…").click();
+    await look(page);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await command.getByLabel(/Reason for denying/).fill("Too long for my taste");
+    await button(command, "Deny").click();
+    await expect(command).toContainText("Delivered");
+    await look(page);
+
+    // A diff and a question, one after the other in the same session.
+    await command.getByRole("link").first().click();
+    await expect(said(page, "Enough of that.")).toBeVisible();
+    await goOn(page, `TOOL read: ${seeds}`, `TOOL edit: ${seeds} <<< row 3 >>> row three`, "TOOL question: Which? | This | That");
+    const change = askWith(page, "wants to change a file");
+    await expect(button(change, "Allow once")).toBeVisible();
+    await look(page);
+    await button(change, "Allow once").click();
+    const question = askWith(page, "has a question");
+    await question.getByLabel("That").check();
+    await look(page);
+    await button(question, "Send answer").click();
+    await expect(question).toContainText("Delivered");
+    await look(page);
+    await page.getByRole("navigation").getByRole("link", { name: "Sessions" }).click();
+    await look(page);
+  });
+}
