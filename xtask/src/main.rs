@@ -3,6 +3,7 @@
 //! Everything that the tests need beyond Rust, Node.js and Python is installed from here, so that one command
 //! works in a fresh clone.
 
+mod bench;
 mod check;
 mod invocation;
 mod peers;
@@ -41,6 +42,8 @@ enum Command {
     },
     /// Install the programs that the tests talk to
     Peers,
+    /// Measure the program against its limits, next to baselines of the same run
+    Bench(bench::Measurement),
 }
 
 #[expect(
@@ -65,5 +68,6 @@ fn run(command: Command) -> anyhow::Result<()> {
             step::run_all(check::steps(&repository, &Selection { extent, nextest }))
         }
         Command::Peers => peers::install(&repository),
+        Command::Bench(measurement) => bench::run(&repository, &measurement),
     }
 }

@@ -100,22 +100,24 @@ impl Arrows {
 }
 
 #[test]
-fn only_the_store_knows_the_databases() {
+fn only_the_store_and_who_fills_ledgers_by_the_million_know_the_databases() {
     let arrows = Arrows::read();
-    for database in ["sqlx", "libsqlite3-sys"] {
-        assert_eq!(
-            arrows.that_name(database),
-            ["countersign-store"],
-            "{database}"
-        );
-    }
+    assert_eq!(
+        arrows.that_name("sqlx"),
+        ["countersign-bench", "countersign-store"]
+    );
+    assert_eq!(arrows.that_name("libsqlite3-sys"), ["countersign-store"]);
 }
 
 #[test]
-fn only_the_server_and_the_testkit_know_axum() {
+fn only_the_server_and_what_it_is_tested_and_measured_with_know_axum() {
     assert_eq!(
         Arrows::read().that_name("axum"),
-        ["countersign-server", "countersign-testkit"]
+        [
+            "countersign-bench",
+            "countersign-server",
+            "countersign-testkit"
+        ]
     );
 }
 
@@ -170,8 +172,13 @@ fn the_embedded_app_knows_nothing_of_ours() {
 }
 
 #[test]
-fn the_testkit_is_for_tests_alone() {
-    assert!(Arrows::read().that_name("countersign-testkit").is_empty());
+fn the_testkit_is_for_tests_and_measurements_alone() {
+    let arrows = Arrows::read();
+    assert_eq!(
+        arrows.that_name("countersign-testkit"),
+        ["countersign-bench"]
+    );
+    assert!(arrows.that_name("countersign-bench").is_empty());
 }
 
 #[test]

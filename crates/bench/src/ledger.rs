@@ -1,0 +1,274 @@
+//! Ledgers of any size to measure with, on the disk that is measured.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use countersign_core::actor::ActorKind;
+use countersign_core::answer::Choice;
+use countersign_core::ask::{Door, Shown, Subject};
+use countersign_core::delivery::Evidence;
+use countersign_core::digest::Digest;
+use countersign_core::grant::Role;
+use countersign_core::id::{ActorId, RunId, WorkspaceId};
+use countersign_core::token::TokenKind;
+use countersign_store::{NewToken, Store};
+use serde_json::json;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use tempfile::TempDir;
+
+use crate::clock;
+
+/// Answered asks that a session has, over its whole life.
+const PER_SESSION: i64 = 40;
+/// Open asks that a session has.
+const OPEN_PER_SESSION: i64 = 4;
+/// Rows that are written in one transaction.
+const AT_ONCE: i64 = 10_000;
+/// The secret of every ledger's one token, which may do everything. The ledgers end with the run.
+pub(crate) const TOKEN: &str = "cs_bench";
+
+/// A statement that inserts a row for each number `i` from `$1` to before `$2`.
+macro_rules! numbered {
+    ($insert:literal, $select:literal) => {
+        concat!(
+            $insert,
+            " WITH RECURSIVE numbers (i) AS \
+             (SELECT $1 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < $2) ",
+            $select
+        )
+    };
+}
+
+/// How many asks there are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asks {
+    /// All of them.
+    pub(crate) total: usize,
+    /// The newest ones, which nobody has answered; all others were delivered.
+    pub(crate) open: usize,
+}
+
+/// A data directory and a workspace that end with this value.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    root: TempDir,
+    asks: Asks,
+}
+
+/// What asks belong to.
+struct Origin {
+    workspace: WorkspaceId,
+    run: RunId,
+    actor: ActorId,
+}
+
+impl Ledger {
+    /// Makes a ledger below `directory`.
+    pub(crate) async fn make(directory: &Path, asks: Asks) -> anyhow::Result<Self> {
+        let root = tempfile::tempdir_in(directory).context("failed to make a directory")?;
+        let root_path = root.path().canonicalize()?;
+        std::fs::create_dir(root_path.join("data")).context("failed to make a directory")?;
+        std::fs::create_dir(root_path.join("work")).context("failed to make a directory")?;
+        let ledger = Self { root, asks };
+        let origin = ledger.begin().await.context("failed to begin a ledger")?;
+        ledger
+            .fill(&origin)
+            .await
+            .context("failed to fill a ledger")?;
+        Ok(ledger)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.root.path().join("data")
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    /// The ids of the open asks, oldest first.
+    pub(crate) fn open_asks(&self) -> Vec<String> {
+        let first = self.asks.total - self.asks.open;
+        (first..self.asks.total)
+            .map(|index| format!("ask_0{index:025}"))
+            .collect()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.data().join("ledger.db")
+    }
+
+    /// Makes the tables, and everything that there is one of. The engine is of no kind that a server looks
+    /// after, so its asks stay as they are.
+    async fn begin(&self) -> anyhow::Result<Origin> {
+        let store = Store::open_sqlite(&self.file()).await?;
+        let now = clock::now();
+        let path = self.workspace().canonicalize()?;
+        let workspace = store
+            .ensure_workspace(&path.to_string_lossy(), "work", now)
+            .await?
+            .id;
+        let engine = store.ensure_engine(workspace, "measured", now).await?;
+        let run = store.begin_run(&engine, now).await?.id;
+        let actor = store.actor(ActorKind::Person, "ada", now).await?;
+        let token = NewToken {
+            hash: Digest::of_bytes(TOKEN.as_bytes()),
+            name: "bench".to_owned(),
+            kind: TokenKind::Bearer,
+            actor_kind: Role::Owner.actor_kind(),
+            grants: Role::Owner.grants(),
+            workspace: None,
+            expires_at: None,
+        };
+        store.add_token(token, &actor, now).await?;
+        store.close().await;
+        Ok(Origin {
+            workspace,
+            run,
+            actor: actor.id,
+        })
+    }
+
+    /// Writes the asks straight into the tables: the ledger's own way makes each durable.
+    async fn fill(&self, origin: &Origin) -> anyhow::Result<()> {
+        let mut connection = SqliteConnectOptions::new()
+            .filename(self.file())
+            .journal_mode(SqliteJournalMode::Off)
+            .synchronous(SqliteSynchronous::Off)
+            .foreign_keys(false)
+            .connect()
+            .await?;
+        let total = i64::try_from(self.asks.total)?;
+        let first_open = i64::try_from(self.asks.total - self.asks.open)?;
+        let sessions = 1 + (first_open / PER_SESSION).max((total - first_open) / OPEN_PER_SESSION);
+        self.add_sessions(&mut connection, origin, sessions).await?;
+        let mut from = 0;
+        while from < total {
+            let to = total.min(from + AT_ONCE);
+            let mut transaction = connection.begin().await?;
+            self.add_asks(&mut transaction, origin, from, to, first_open)
+                .await?;
+            add_answers(&mut transaction, origin, from, to.min(first_open)).await?;
+            transaction.commit().await?;
+            from = to;
+        }
+        connection.close().await?;
+        // What the kernel still holds would be written in the middle of a measurement.
+        std::fs::File::open(self.file())?.sync_all()?;
+        Ok(())
+    }
+
+    async fn add_sessions(
+        &self,
+        connection: &mut SqliteConnection,
+        origin: &Origin,
+        count: i64,
+    ) -> anyhow::Result<()> {
+        const ADD: &str = numbered!(
+            "INSERT INTO sessions (id, workspace, native_id, title, directory, agent, activity, \
+                 started_at, changed_at)",
+            "SELECT printf('session_0%025d', i), $3, printf('ses_%d', i), 'Fix the build', $4, 'build', \
+                 'idle', $5, $5 FROM numbers"
+        );
+        sqlx::query(ADD)
+            .bind(0)
+            .bind(count)
+            .bind(origin.workspace.to_string())
+            .bind(self.workspace().to_string_lossy().into_owned())
+            .bind(clock::now().as_micros())
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn add_asks(
+        &self,
+        connection: &mut SqliteConnection,
+        origin: &Origin,
+        from: i64,
+        to: i64,
+        first_open: i64,
+    ) -> anyhow::Result<()> {
+        const ADD: &str = numbered!(
+            "INSERT INTO asks (id, workspace, door, run, session, native_id, directory, subject, raw, \
+                 options, opened_at, digest, fingerprint, likeness, state)",
+            "SELECT printf('ask_0%025d', i), $3, $4, $5, \
+                 printf('session_0%025d', CASE WHEN i < $6 THEN i / $7 ELSE (i - $6) / $8 END), \
+                 printf('per_%d', i), $9, $10, $11, '[]', $12, $13, printf('%064x', i), $13, \
+                 CASE WHEN i < $6 THEN 'delivered' ELSE 'open' END FROM numbers"
+        );
+        let command = "cargo test --workspace --all-targets -- --nocapture";
+        let subject = Subject::Permission {
+            tool: "bash".to_owned(),
+            targets: vec![command.to_owned()],
+            shown: vec![Shown::Command {
+                text: command.to_owned(),
+            }],
+        };
+        let raw = json!({
+            "permission": "bash", "patterns": [command], "metadata": { "command": command },
+        });
+        sqlx::query(ADD)
+            .bind(from)
+            .bind(to)
+            .bind(origin.workspace.to_string())
+            .bind(Door::Opencode.name())
+            .bind(origin.run.to_string())
+            .bind(first_open)
+            .bind(PER_SESSION)
+            .bind(OPEN_PER_SESSION)
+            .bind(self.workspace().to_string_lossy().into_owned())
+            .bind(serde_json::to_string(&subject)?)
+            .bind(raw.to_string())
+            .bind(clock::now().as_micros())
+            .bind(Digest::of_json(&raw).to_string())
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+}
+
+/// Answers and delivers the asks from `from` to before `to`.
+async fn add_answers(
+    connection: &mut SqliteConnection,
+    origin: &Origin,
+    from: i64,
+    to: i64,
+) -> anyhow::Result<()> {
+    const ANSWER: &str = numbered!(
+        "INSERT INTO answers (ask, choice, actor, surface, at)",
+        "SELECT printf('ask_0%025d', i), $3, $4, 'web', $5 FROM numbers"
+    );
+    const DELIVER: &str = numbered!(
+        "INSERT INTO deliveries (ask, state, attempts, due_at, at, detail)",
+        "SELECT printf('ask_0%025d', i), 'delivered', 1, $3, $3, $4 FROM numbers"
+    );
+    if from >= to {
+        return Ok(());
+    }
+    let now = clock::now().as_micros();
+    sqlx::query(ANSWER)
+        .bind(from)
+        .bind(to)
+        .bind(serde_json::to_string(&Choice::AllowOnce)?)
+        .bind(origin.actor.to_string())
+        .bind(now)
+        .execute(&mut *connection)
+        .await?;
+    let evidence = Evidence::Announced {
+        event: "permission.replied".to_owned(),
+    };
+    sqlx::query(DELIVER)
+        .bind(from)
+        .bind(to)
+        .bind(now)
+        .bind(serde_json::to_string(&evidence)?)
+        .execute(&mut *connection)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Measures the program against its limits: `cargo xtask bench`.
+//!
+//! Every figure stands next to a baseline that was measured in the same run on the same machine, so that a
+//! ratio says something even where the machine is slow or busy. The program is met as its users meet it: the
+//! release build, its command line, its HTTP API.
+
+mod clock;
+mod disk;
+mod followers;
+mod hello;
+mod http;
+mod ledger;
+mod machine;
+mod measure;
+mod people;
+mod process_memory;
+mod report;
+mod samples;
+mod served;
+mod sizes;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand};
+
+use crate::measure::{Bench, Topic};
+use crate::report::Report;
+use crate::sizes::Sizes;
+
+/// Measures Countersign against its limits
+#[derive(Debug, Parser)]
+#[command(name = "countersign-bench")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure, print a table, and fail if a limit is missed
+    Run(Run),
+    /// Serve a bare axum application (the baseline)
+    #[command(hide = true)]
+    Hello {
+        #[arg(long)]
+        port: u16,
+    },
+    /// Follow an event stream with many clients (the load)
+    #[command(hide = true)]
+    Followers {
+        #[arg(long)]
+        address: SocketAddr,
+        #[arg(long)]
+        count: usize,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// Small sizes, to see that everything works; limits say little then
+    #[arg(long)]
+    quick: bool,
+    /// Measure this alone; can be given several times
+    #[arg(long, value_enum)]
+    only: Vec<Topic>,
+    /// Write the figures to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the figures to this file as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Keep ledgers below this directory while measuring: the disk that is measured
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+#[tokio::main]
+#[expect(
+    clippy::print_stderr,
+    reason = "errors are for the person at the terminal"
+)]
+async fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Run(arguments) => run(&arguments).await,
+        Command::Hello { port } => hello::serve(port).await.map(|()| true),
+        Command::Followers { address, count } => {
+            followers::follow(address, count).await.map(|()| true)
+        }
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Measures, and tells whether every limit held.
+#[expect(
+    clippy::print_stdout,
+    reason = "the table is for the person at the terminal"
+)]
+async fn run(arguments: &Run) -> anyhow::Result<bool> {
+    let sizes = if arguments.quick {
+        Sizes::QUICK
+    } else {
+        Sizes::FULL
+    };
+    let directory = match &arguments.directory {
+        Some(directory) => directory.clone(),
+        None => served::beside_this_program("..")?,
+    };
+    std::fs::create_dir_all(&directory).context("failed to make the directory for ledgers")?;
+    let bench = Bench::new(sizes, &directory)?;
+    let machine = machine::describe(bench.root());
+    let command = if arguments.quick {
+        "cargo xtask bench --quick"
+    } else {
+        "cargo xtask bench"
+    };
+    let figures = bench.run(&arguments.only).await?;
+    let report = Report {
+        machine,
+        command: command.to_owned(),
+        figures,
+    };
+    println!("\n{}", report.table());
+    println!("{}", report.verdict());
+    if let Some(path) = &arguments.json {
+        let json = serde_json::to_vec_pretty(&report).context("failed to write the figures")?;
+        std::fs::write(path, json).context("failed to write the JSON file")?;
+    }
+    if let Some(path) = &arguments.markdown {
+        std::fs::write(path, report.markdown()).context("failed to write the Markdown file")?;
+    }
+    Ok(report.missed() == 0)
+}

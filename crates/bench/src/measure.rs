@@ -1,0 +1,90 @@
+//! What is measured, one module for each topic.
+
+mod answers;
+mod delivery;
+mod end_to_end;
+mod fan_out;
+mod health;
+mod inbox;
+mod start;
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use tempfile::TempDir;
+
+use crate::ledger::{Asks, Ledger};
+use crate::report::Figure;
+use crate::sizes::Sizes;
+
+/// A group of figures that are measured together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Topic {
+    /// Answers made durable
+    Answers,
+    /// The inbox in a small and in a large ledger
+    Inbox,
+    /// `/healthz` under load
+    Health,
+    /// Many clients of the event stream
+    FanOut,
+    /// Start to ready, and memory when idle
+    Start,
+    /// From an answer to the engine
+    Delivery,
+    /// From an answer to its proof, with the real opencode
+    EndToEnd,
+}
+
+/// One run.
+pub(crate) struct Bench {
+    sizes: Sizes,
+    root: TempDir,
+}
+
+impl Bench {
+    /// Prepares a run whose ledgers are below `directory` while it lasts.
+    pub(crate) fn new(sizes: Sizes, directory: &Path) -> anyhow::Result<Self> {
+        let root = tempfile::Builder::new()
+            .prefix("bench-")
+            .tempdir_in(directory)
+            .context("failed to make a directory for ledgers")?;
+        Ok(Self { sizes, root })
+    }
+
+    /// Where the ledgers are.
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Measures the topics, or all if none is named.
+    #[expect(
+        clippy::print_stderr,
+        reason = "progress is for the person at the terminal"
+    )]
+    pub(crate) async fn run(&self, only: &[Topic]) -> anyhow::Result<Vec<Figure>> {
+        let mut figures = Vec::new();
+        for topic in Topic::value_variants() {
+            if !only.is_empty() && !only.contains(topic) {
+                continue;
+            }
+            eprintln!("measuring: {topic:?}");
+            let measured = match topic {
+                Topic::Answers => self.answers().await,
+                Topic::Inbox => self.inbox().await,
+                Topic::Health => self.health().await,
+                Topic::FanOut => self.fan_out().await,
+                Topic::Start => self.start().await,
+                Topic::Delivery => self.delivery().await,
+                Topic::EndToEnd => self.end_to_end().await,
+            };
+            figures.extend(measured.with_context(|| format!("failed to measure {topic:?}"))?);
+        }
+        Ok(figures)
+    }
+
+    async fn ledger(&self, total: usize, open: usize) -> anyhow::Result<Ledger> {
+        Ledger::make(self.root(), Asks { total, open }).await
+    }
+}

@@ -1,0 +1,41 @@
+//! `/healthz` under load, next to an axum application that does nothing else.
+
+use crate::http;
+use crate::measure::Bench;
+use crate::report::{Figure, Limit, Unit};
+use crate::samples::{Samples, rate};
+use crate::served::{Engine, Served};
+
+const CONNECTIONS: usize = 64;
+
+impl Bench {
+    pub(super) async fn health(&self) -> anyhow::Result<Vec<Figure>> {
+        let ledger = self.ledger(0, 0).await?;
+        let server = Served::countersign(&ledger, Engine::None).await?;
+        let hello = Served::hello().await?;
+        let (mut ours, mut bare) = (Samples::default(), Samples::default());
+        // The first round warms both up. They take turns, so that whatever else the machine does is fair.
+        for round in 0..=self.sizes.rounds {
+            let rates = (
+                self.requests_per_second(&server, "/healthz").await?,
+                self.requests_per_second(&hello, "/").await?,
+            );
+            if round > 0 {
+                ours.push(rates.0);
+                bare.push(rates.1);
+            }
+        }
+        server.stop().await?;
+        hello.stop().await?;
+        let figure = Figure::new("/healthz, 64 connections", ours.median(), Unit::PerSecond)
+            .next_to("bare axum", bare.median())
+            .limited(Limit::RatioAtLeast(0.8));
+        Ok(vec![figure])
+    }
+
+    async fn requests_per_second(&self, server: &Served, path: &str) -> anyhow::Result<f64> {
+        let requests = vec![http::request("GET", path, None, None); self.sizes.requests];
+        let took = http::load(server.address, CONNECTIONS, requests).await?;
+        Ok(rate(self.sizes.requests, took))
+    }
+}

@@ -1,0 +1,60 @@
+//! How much of everything is measured.
+
+/// How much of everything is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Answers by one client.
+    pub(crate) answers_alone: usize,
+    /// Answers by 64 clients together.
+    pub(crate) answers_together: usize,
+    /// Asks in the large ledger.
+    pub(crate) many_asks: usize,
+    /// Lists read from each ledger.
+    pub(crate) lists: usize,
+    /// Rounds of load on `/healthz` and on the baseline, in turn.
+    pub(crate) rounds: usize,
+    /// Requests in each of those rounds.
+    pub(crate) requests: usize,
+    /// Clients of the event stream.
+    pub(crate) followers: usize,
+    /// Events that are handed out to them.
+    pub(crate) events: usize,
+    /// Starts of the program.
+    pub(crate) starts: usize,
+    /// Answers carried to the scripted engine.
+    pub(crate) deliveries: usize,
+    /// Answers carried to the real one.
+    pub(crate) real_deliveries: usize,
+}
+
+impl Sizes {
+    /// What the limits are about.
+    pub(crate) const FULL: Self = Self {
+        answers_alone: 1_000,
+        answers_together: 6_400,
+        many_asks: 1_000_000,
+        lists: 300,
+        rounds: 9,
+        requests: 64_000,
+        followers: 10_000,
+        events: 5,
+        starts: 20,
+        deliveries: 300,
+        real_deliveries: 20,
+    };
+
+    /// Enough to see that everything works.
+    pub(crate) const QUICK: Self = Self {
+        answers_alone: 100,
+        answers_together: 640,
+        many_asks: 20_000,
+        lists: 50,
+        rounds: 3,
+        requests: 6_400,
+        followers: 500,
+        events: 2,
+        starts: 5,
+        deliveries: 30,
+        real_deliveries: 3,
+    };
+}
