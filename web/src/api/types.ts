@@ -1,205 +1,54 @@
-/* What the HTTP API carries, as far as the page reads it. The Rust types in `countersign-api` are the truth. */
+/*
+ * What the HTTP API carries, by the names that the page uses. The shapes are those of the server's own OpenAPI
+ * document: `npm run api` reads them from it.
+ */
+import type { components } from "./schema.d.ts";
 
-export type Phase = "open" | "answered" | "delivered" | "undeliverable" | "expired" | "withdrawn";
-export type Scope = "session" | "workspace";
-export type Surface = "web" | "cli" | "api" | "rule" | "engine";
-export type Grant = "read" | "prompt" | "propose" | "answer" | "approve" | "administer" | "ask";
+type Schemas = components["schemas"];
 
-export interface Actor {
-  id: string;
-  kind: "person" | "rule" | "agent" | "bridge";
-  name: string;
-}
+/**
+ * What the server sends: a field that has no value is left out, where the document allows `null` as well, and what
+ * an engine sent may be anything.
+ */
+type Sent<T> = T extends readonly (infer Element)[]
+  ? Sent<Element>[]
+  : T extends object
+    ? { [Key in keyof T]: Key extends "raw" | "input" ? unknown : Sent<Exclude<T[Key], null>> }
+    : T;
 
-export interface Me {
-  actor: Actor;
-  grants: Grant[];
-  workspace?: string;
-  surface: Surface;
-}
+type Named<Name extends keyof Schemas> = Sent<Schemas[Name]>;
 
-export type Shown =
-  | { kind: "command"; text: string }
-  | { kind: "diff"; path: string; patch: string }
-  | { kind: "path"; path: string; outside: boolean }
-  | { kind: "text"; label: string; text: string };
+export type Phase = Named<"AskPhase">;
+export type Scope = Named<"Scope">;
+export type Surface = Named<"Surface">;
+export type Grant = Named<"Grant">;
+export type Actor = Named<"Actor">;
+export type Me = Named<"Me">;
 
-export interface Question {
-  header: string;
-  question: string;
-  options: { label: string; description: string }[];
-  multiple: boolean;
-}
+export type Shown = Named<"Shown">;
+export type Question = Named<"Question">;
+export type Subject = Named<"Subject">;
+export type PermissionSubject = Extract<Subject, { kind: "permission" }>;
+export type QuestionSubject = Extract<Subject, { kind: "question" }>;
 
-export interface PermissionSubject {
-  kind: "permission";
-  tool: string;
-  targets: string[];
-  shown: Shown[];
-}
+export type Answer = Named<"Answer">;
+export type Evidence = Named<"Evidence">;
+export type AskView = Named<"AskView">;
+export type AskList = Named<"AskList">;
+export type AnswerRequest = Named<"AnswerRequest">;
 
-export interface QuestionSubject {
-  kind: "question";
-  questions: Question[];
-}
+export type Activity = Named<"Activity">;
+export type TurnOutcome = Named<"TurnOutcome">;
+export type SessionView = Named<"SessionView">;
+export type TranscriptItem = Named<"TranscriptItem">;
+export type ToolCall = Extract<TranscriptItem, { kind: "tool" }>;
 
-export type Subject = PermissionSubject | QuestionSubject;
-
-export type Choice =
-  | { answer: "allow_once" }
-  | { answer: "allow_always"; scope: Scope; expires_at?: string }
-  | { answer: "deny"; reason?: string }
-  | { answer: "choices"; choices: string[][] };
-
-export type Answer = Choice & { by: Actor; surface: Surface; at: string; rule?: string };
-
-export type Evidence =
-  | { kind: "announced"; event: string }
-  | { kind: "tool_state"; status: string }
-  | { kind: "reported"; event: string };
-
-export type Delivery = { attempts: number } & (
-  | { state: "pending" }
-  | { state: "sending"; since: string }
-  | { state: "delivered"; at: string; evidence: Evidence }
-  | { state: "undeliverable"; at: string; why: { kind: string } }
-);
-
-export interface AskView {
-  id: string;
-  workspace: string;
-  door: "opencode" | "opencode_plugin";
-  run: string;
-  session: string;
-  parent_session?: string;
-  requester: string;
-  directory: string;
-  subject: Subject;
-  summary: string;
-  raw: unknown;
-  options: { id: string; name: string; kind: "allow_once" | "allow_always" | "deny" }[];
-  opened_at: string;
-  expires_at?: string;
-  digest: string;
-  likeness: string;
-  previous?: string;
-  state: Phase;
-  why?: string;
-  ended_at?: string;
-  answer?: Answer;
-  delivery?: Delivery;
-  siblings: string[];
-  may_answer: boolean;
-}
-
-export interface AskList {
-  asks: AskView[];
-  next?: string;
-}
-
-export interface AnswerRequest {
-  answer: "allow_once" | "allow_always" | "deny" | "choices";
-  reason?: string;
-  scope?: Scope;
-  expires_in_s?: number;
-  choices?: string[][];
-}
-
-export type TurnOutcome =
-  | { outcome: "completed" }
-  | { outcome: "denied" }
-  | { outcome: "cancelled" }
-  | { outcome: "failed"; reason: string };
-
-export interface Turn {
-  id: string;
-  session: string;
-  native_id: string;
-  prompt: string;
-  started_at: string;
-  outcome?: TurnOutcome;
-}
-
-export type Activity = "idle" | "busy" | "gone";
-
-export interface SessionView {
-  id: string;
-  workspace: string;
-  native_id: string;
-  parent?: string;
-  title: string;
-  directory: string;
-  agent: string;
-  activity: Activity;
-  started_at: string;
-  changed_at: string;
-  turn?: Turn;
-  open_asks: number;
-  may_prompt: boolean;
-}
-
-export type ToolStatus = "pending" | "running" | "completed" | "failed";
-
-export type TranscriptItem = { seq: number; native_id: string; at: string } & (
-  | { kind: "prompt" | "text" | "thought" | "notice"; text: string }
-  | ToolCall
-);
-
-export interface ToolCall {
-  kind: "tool";
-  tool: string;
-  status: ToolStatus;
-  input: unknown;
-  output: string;
-  child?: string;
-}
-
-export type EnginePhase = "absent" | "starting" | "ready" | "unreachable" | "gone";
-
-export interface WorkspaceView {
-  id: string;
-  name: string;
-  path: string;
-  added_at: string;
-  engine: {
-    program: string;
-    version?: string;
-    state: EnginePhase;
-    message: string;
-    run?: string;
-    consent: "relay";
-  };
-}
-
-export interface AlarmView {
-  id: string;
-  workspace: string;
-  session?: string;
-  ask?: string;
-  at: string;
-  message: string;
-}
+export type EnginePhase = Named<"EnginePhase">;
+export type WorkspaceView = Named<"WorkspaceView">;
+export type AlarmView = Named<"AlarmView">;
 
 /** Something that happened and is in the ledger. */
-export type Event = { seq: number; at: string; workspace: string } & EventBody;
-
-export type EventBody =
-  | { type: "ask.opened"; ask: string; session: string; tool: string }
-  | { type: "ask.changed"; ask: string; session: string; state: Phase }
-  | { type: "session.changed"; session: string; activity: Activity }
-  | { type: "turn.changed"; turn: string; session: string; ended: boolean }
-  | { type: "item.changed"; session: string; item: number }
-  | { type: "engine.changed"; state: EnginePhase; message: string }
-  | { type: "rule.changed"; rule: string }
-  | { type: "alarm.raised"; alarm: string; message: string };
-
+export type Event = Named<"Event">;
+export type EventBody = Named<"EventBody">;
 /** Words as they are being said. */
-export interface Delta {
-  workspace: string;
-  session: string;
-  item: string;
-  thought: boolean;
-  /** How many characters of it were said before. */
-  offset: number;
-  text: string;
-}
+export type Delta = Named<"Delta">;
