@@ -57,6 +57,9 @@ fn full(repository: &Repository, filter: &[String]) -> Vec<Step> {
     steps.push(Step::command("web lints", npm("npm run lint")));
     steps.push(Step::command("web types", npm("npm run typecheck")));
     steps.push(Step::command("web tests", npm("npm run test")));
+    let plugin = |line: &str| Invocation::new(&repository.root.join("plugins/opencode"), line);
+    steps.push(Step::command("plugin types", plugin("npm run typecheck")));
+    steps.push(Step::command("plugin tests", plugin("npm run test")));
     steps.extend(DENY.installation(repository));
     steps.push(Step::command(
         "dependencies",
