@@ -234,8 +234,8 @@ fn assert_outside(ask: &Value, directory: &Path) {
     assert_eq!(ask["subject"]["tool"], "external_directory", "{ask}");
     let shown = &ask["subject"]["shown"][0];
     assert_eq!(shown["outside"], true, "{ask}");
-    let path = shown["path"].as_str().unwrap();
-    assert!(path.starts_with(directory.to_str().unwrap()), "{path}");
+    let path = shown["path"].as_str().expect("a path is a text");
+    assert!(Path::new(path).starts_with(directory), "{path}");
 }
 
 #[tokio::test]
@@ -450,7 +450,8 @@ async fn a_cancelled_turn_leaves_no_ask_behind_in_the_ledger_or_the_engine() {
         let over = api.settled(id(&ask)).await;
         assert_eq!(over["state"], "withdrawn", "{over}");
         assert_eq!(over["why"], "the turn was cancelled");
-        api.answer(id(&ask), &allow_once()).await.expect(410);
+        let late = json!({"answer": "deny"});
+        api.answer(id(&ask), &late).await.expect(410);
         stage.turn_is(&session, "cancelled").await;
         for list in ["/permission", "/question"] {
             eventually(PATIENCE, "the engine holds no zombie", async || {
@@ -471,7 +472,7 @@ async fn a_projects_configuration_cannot_switch_asking_off_and_its_denials_stay(
         "permission": permission,
         "agent": {
             "build": {"permission": permission},
-            "general": {"permission": permission},
+            "bold": {"description": "acts", "mode": "subagent", "permission": permission},
         },
     });
     let stage = Stage::with_project_configuration(&configuration).await;
@@ -486,22 +487,33 @@ async fn a_projects_configuration_cannot_switch_asking_off_and_its_denials_stay(
             format!("TOOL write: {} <<< text", written.display()),
         ),
     ];
+    let deny = json!({"answer": "deny"});
 
     for (tool, step) in &steps {
         let (session, ask) = stage.asked(step).await;
         assert_eq!(ask["subject"]["tool"], *tool);
-        stage.answered(&ask, &json!({"answer": "deny"})).await;
+        stage.answered(&ask, &deny).await;
         stage.turn_is(&session, "completed").await;
     }
     for (tool, step) in &steps {
-        let delegated = format!("TOOL task: do it | {step}");
-        let parent = api.start_and_prompt(&delegated).await;
+        let parent = api
+            .start_and_prompt(&format!("TOOL task: do it | {step}"))
+            .await;
         let of_a_child = |ask: &Value| ask["parent_session"] == parent.as_str();
         let ask = api.wait_for_ask("the sub-agent asks", of_a_child).await;
         assert_eq!(ask["subject"]["tool"], *tool);
-        stage.answered(&ask, &json!({"answer": "deny"})).await;
+        stage.answered(&ask, &deny).await;
         stage.turn_is(&parent, "completed").await;
     }
+
+    // A sub-agent that would not ask is not even started without leave.
+    let (_, step) = &steps[0];
+    let task = json!({"description": "do it", "prompt": step, "subagent_type": "bold"});
+    let (session, ask) = stage.asked(&format!("TOOLJSON task {task}")).await;
+    assert_eq!(ask["subject"]["tool"], "task");
+    assert_eq!(ask["subject"]["targets"], json!(["bold"]));
+    stage.answered(&ask, &deny).await;
+    stage.turn_is(&session, "completed").await;
     assert!(!stage.has("ran.txt") && !stage.has("written.txt"));
 
     for prompt in [
@@ -512,7 +524,9 @@ async fn a_projects_configuration_cannot_switch_asking_off_and_its_denials_stay(
         stage.turn_is(&session, "completed").await;
     }
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "precious");
-    let asked = api.get("/api/v1/asks").await["asks"].to_string();
-    assert!(!asked.contains("rm kept.txt"), "a denial is not asked for");
+    let asks = api.get("/api/v1/asks").await;
+    let mut asks = asks["asks"].as_array().unwrap().iter();
+    let asked = asks.any(|ask| ask["subject"]["targets"] == json!(["rm kept.txt"]));
+    assert!(!asked, "what is denied is not asked for");
     stage.no_alarm().await;
 }

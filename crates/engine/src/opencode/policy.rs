@@ -45,9 +45,11 @@ const HARMLESS: [&str; 21] = [
     "bash",
 ];
 
-/// The rules for a session, from the merged configuration, the names of the tools, the names of the MCP
-/// servers, and the agents. Tools that opencode does not bring along are asked for as well, and so is the
-/// start of a sub-agent that would act without asking.
+/// The rules for a session.
+///
+/// They come from the merged configuration, the names of the tools, the names of the MCP servers, and the
+/// agents. Tools that opencode does not bring along are asked for as well, and so is the start of a
+/// sub-agent that would act without asking.
 pub fn ask_rules<'a>(
     config: &Value,
     tools: impl IntoIterator<Item = &'a str>,

@@ -1,0 +1,175 @@
+//! A tool of a real opencode tries to answer an ask: by our command line, our API, our files and our keeper it cannot;
+//! at the engine itself it can, and that is noticed, raised as an alarm and stopped.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use countersign_testkit::test_server::PATIENCE;
+use countersign_testkit::{StubModel, TestServer, eventually};
+use serde_json::{Value, json};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
+const SELF_APPROVAL: &str = include_str!("attacks/self_approval.py");
+const PAST_THE_LEDGER: &str = include_str!("attacks/past_the_ledger.py");
+
+/// How soon an answer past the ledger has to be noticed. It takes a fraction of a second; the machine may be busy.
+const NOTICE_LIMIT: Duration = Duration::from_secs(3);
+
+fn id(ask: &Value) -> &str {
+    ask["id"].as_str().expect("an ask has an id")
+}
+
+/// Puts a script where the agent can run it.
+fn place(server: &TestServer, name: &str, script: &str) {
+    std::fs::write(server.workspace().join(name), script).expect("the workspace can be written");
+}
+
+/// Has the agent run `command` in a session of its own, with leave, to its end.
+async fn run_with_leave(server: &TestServer, command: &str) {
+    let api = server.api();
+    let session = api.start_and_prompt(&format!("TOOL bash: {command}")).await;
+    let ask = api.wait_for_ask_of(&session).await;
+    let allow = json!({"answer": "allow_once"});
+    api.answer(id(&ask), &allow).await.expect(200);
+    api.turn_outcome(&session).await;
+}
+
+fn read_json(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).expect("the script has come to its end");
+    serde_json::from_str(&text).expect("the script writes JSON")
+}
+
+#[track_caller]
+fn assert_begins(outcome: &Value, beginnings: &[&str]) {
+    let text = outcome.as_str().expect("an outcome is a text");
+    let as_wanted = beginnings
+        .iter()
+        .any(|beginning| text.starts_with(beginning));
+    assert!(as_wanted, "{text}");
+}
+
+#[tokio::test]
+async fn an_agent_cannot_answer_by_any_door_of_ours() {
+    let model = StubModel::start().await;
+    let server = TestServer::with_real_opencode(BINARY, &model).await;
+    let api = server.api();
+    let session = api.start_and_prompt("TOOL bash: touch coveted.txt").await;
+    let coveted = api.wait_for_ask_of(&session).await;
+    let engine = server.engine();
+    let attack = json!({
+        "ask": id(&coveted),
+        "data": server.data(),
+        "binary": BINARY,
+        "host": server.url().trim_start_matches("http://"),
+    });
+    place(&server, "attack.json", &attack.to_string());
+    place(&server, "self_approval.py", SELF_APPROVAL);
+    run_with_leave(&server, "python3 self_approval.py").await;
+    let outcomes = read_json(&server.workspace().join("outcomes.json"));
+
+    assert_begins(&outcomes["command line"], &["exit 4 "]);
+    // Nobody's child is its keeper's, and so still known for what it is.
+    let daemon = outcomes["command line as a daemon"].as_str().unwrap();
+    let expected = format!("parent {} exit 4 ", engine.keeper);
+    assert!(daemon.starts_with(&expected), "{daemon}");
+    for attempt in [
+        "socket",
+        "a token from the socket",
+        "a pairing from the socket",
+    ] {
+        assert_begins(&outcomes[attempt], &["403 "]);
+    }
+    assert_begins(&outcomes["no token"], &["401 "]);
+    let forged = outcomes["forged headers"].as_array().expect("a list");
+    assert_eq!(forged.len(), 7);
+    for outcome in forged {
+        assert_begins(outcome, &["401 ", "403 "]);
+    }
+    assert_begins(&outcomes["a guessed pairing"], &["403 ", "410 ", "422 "]);
+    assert_eq!(outcomes["files"]["opened"], json!([]));
+    let tried = outcomes["files"]["tried"].as_u64().unwrap();
+    assert!(tried > 10, "{tried} secrets were found to be tried");
+    assert_eq!(outcomes["ledger"], "database is locked");
+    let keeper = outcomes["keeper"][0].as_str().unwrap();
+    assert!(keeper.contains("refused"), "{keeper}");
+    let environment = outcomes["environment"].as_object().unwrap();
+    for (name, value) in environment {
+        let ours = name.starts_with("COUNTERSIGN_") && name != "COUNTERSIGN_RUN";
+        let is_secret = value.as_str().unwrap().starts_with("cs_");
+        assert!(!ours && !is_secret, "{name} reaches the agent");
+    }
+
+    // After all that nothing has changed: the engine is the same, and the ask waits for a person.
+    assert_eq!(server.engine().process, engine.process);
+    let now = api.ask(id(&coveted)).await;
+    assert_eq!(now["state"], "open", "{now}");
+    assert!(!server.workspace().join("coveted.txt").exists());
+    assert_eq!(api.alarms().await, Vec::<Value>::new());
+    let audit = server.cli(&["audit", "verify"]).await;
+    audit.expect_success();
+    server.cli(&["allow", id(&coveted)]).await.expect_success();
+    assert_eq!(api.turn_outcome(&session).await["outcome"], "completed");
+    assert!(server.workspace().join("coveted.txt").exists());
+}
+
+#[tokio::test]
+async fn what_is_done_at_the_engine_itself_is_noticed_and_stopped() {
+    let model = StubModel::start().await;
+    let server = TestServer::with_real_opencode(BINARY, &model).await;
+    let api = server.api();
+    place(&server, "past_the_ledger.py", PAST_THE_LEDGER);
+    let session = api
+        .start_and_prompt("TOOL bash: sleep 30 && touch coveted.txt")
+        .await;
+    let coveted = api.wait_for_ask_of(&session).await;
+    let engine = server.engine().url;
+
+    let attack = async {
+        let command = format!("python3 past_the_ledger.py {engine} reply");
+        run_with_leave(&server, &command).await;
+    };
+    let notice = async {
+        let begun = server.workspace().join("about-to-reply");
+        eventually(PATIENCE, "the script replies", async || {
+            begun.exists().then_some(())
+        })
+        .await;
+        let replied = Instant::now();
+        let over = api.settled(id(&coveted)).await;
+        let alarm = eventually(PATIENCE, "the alarm is raised", async || {
+            api.alarms().await.into_iter().next()
+        })
+        .await;
+        (over, alarm, replied.elapsed())
+    };
+    let ((), (over, alarm, took)) = tokio::join!(attack, notice);
+    assert_eq!(over["state"], "withdrawn", "{over}");
+    assert_eq!(
+        over["why"],
+        "it was answered at the engine itself, with `once`"
+    );
+    assert_eq!(alarm["ask"], id(&coveted));
+    assert_eq!(alarm["session"], session.as_str());
+    let message = alarm["message"].as_str().unwrap();
+    assert!(message.contains("the session was stopped"), "{message}");
+    assert!(took < NOTICE_LIMIT, "it was noticed after {took:?}");
+    assert_eq!(api.turn_outcome(&session).await["outcome"], "cancelled");
+    assert!(!server.workspace().join("coveted.txt").exists());
+
+    // A session that was started there is none of ours either.
+    run_with_leave(
+        &server,
+        &format!("python3 past_the_ledger.py {engine} session"),
+    )
+    .await;
+    let alarms = eventually(PATIENCE, "the second alarm is raised", async || {
+        let alarms = api.alarms().await;
+        (alarms.len() > 1).then_some(alarms)
+    })
+    .await;
+    let told = alarms.iter().any(|alarm| {
+        let message = alarm["message"].as_str().unwrap_or_default();
+        message.contains("a session was started at the engine itself")
+    });
+    assert!(told, "{alarms:?}");
+}
