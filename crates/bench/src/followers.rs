@@ -57,7 +57,8 @@ pub(crate) async fn follow(address: SocketAddr, count: usize) -> anyhow::Result<
     };
     setrlimit(Resource::Nofile, wanted).context("failed to allow more files")?;
     let token = std::env::var(TOKEN_VARIABLE).ok();
-    let request: Arc<[u8]> = http::request("GET", "/api/v1/events", token.as_deref(), None).into();
+    let request: Arc<[u8]> =
+        http::request(address, "GET", "/api/v1/events", token.as_deref(), None).into();
     let (notices, heard) = mpsc::unbounded_channel();
     let turns = Arc::new(Semaphore::new(CONNECTING));
     let mut clients = JoinSet::new();

@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A connection that is kept between requests.
 pub(crate) struct Connection {
+    /// The server's.
+    pub(crate) address: SocketAddr,
     stream: TcpStream,
     buffer: Vec<u8>,
 }
@@ -38,8 +40,9 @@ impl Response<'_> {
     }
 }
 
-/// Writes a request down.
+/// Writes a request to `address` down.
 pub(crate) fn request(
+    address: SocketAddr,
     method: &str,
     path: &str,
     token: Option<&str>,
@@ -52,7 +55,7 @@ pub(crate) fn request(
         format!("content-type: application/json\r\ncontent-length: {length}\r\n")
     });
     format!(
-        "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{}{}\r\n{}",
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{}{}\r\n{}",
         token.unwrap_or_default(),
         about_body.unwrap_or_default(),
         body.unwrap_or_default()
@@ -69,6 +72,7 @@ impl Connection {
             .set_nodelay(true)
             .context("failed to set up a connection")?;
         Ok(Self {
+            address,
             stream,
             buffer: Vec::with_capacity(4 << 10),
         })
@@ -100,7 +104,7 @@ impl Connection {
 
     /// Returns what the server answers to a GET.
     pub(crate) async fn get(&mut self, path: &str, token: &str) -> anyhow::Result<Value> {
-        let request = request("GET", path, Some(token), None);
+        let request = request(self.address, "GET", path, Some(token), None);
         self.exchange(&request).await?.json()
     }
 
@@ -111,7 +115,7 @@ impl Connection {
         token: &str,
         body: &Value,
     ) -> anyhow::Result<Value> {
-        let request = request("POST", path, Some(token), Some(body));
+        let request = request(self.address, "POST", path, Some(token), Some(body));
         self.exchange(&request).await?.json()
     }
 }

@@ -59,7 +59,13 @@ impl Person {
     pub(crate) async fn allow(&mut self, ask: &str) -> anyhow::Result<Timestamp> {
         let path = format!("/api/v1/asks/{ask}/answer");
         let answer = json!({ "answer": "allow_once" });
-        let request = request("POST", &path, Some(TOKEN), Some(&answer));
+        let request = request(
+            self.connection.address,
+            "POST",
+            &path,
+            Some(TOKEN),
+            Some(&answer),
+        );
         let sent = clock::now();
         self.connection.exchange(&request).await?.json()?;
         Ok(sent)

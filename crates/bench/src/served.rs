@@ -123,7 +123,7 @@ impl Served {
 
     /// Waits for the first 200 of `path`.
     pub(crate) async fn ready(&self, path: &str) -> anyhow::Result<()> {
-        let request = http::request("GET", path, None, None);
+        let request = http::request(self.address, "GET", path, None, None);
         let answered = async {
             loop {
                 if Connection::open(self.address)

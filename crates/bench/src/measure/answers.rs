@@ -1,5 +1,6 @@
 //! Answers that are durable when they are accepted, next to what the disk can do.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::json;
@@ -25,9 +26,9 @@ impl Bench {
         let together = asks.split_off(self.sizes.answers_alone);
 
         let before = disk::durable_blocks(self.root(), DISK_TIME)?;
-        let took = http::load(server.address, 1, answers(&asks)).await?;
+        let took = http::load(server.address, 1, answers(server.address, &asks)).await?;
         let alone = rate(asks.len(), took);
-        let took = http::load(server.address, CLIENTS, answers(&together)).await?;
+        let took = http::load(server.address, CLIENTS, answers(server.address, &together)).await?;
         let shared = rate(together.len(), took);
         let after = disk::durable_blocks(self.root(), DISK_TIME)?;
         server.stop().await?;
@@ -43,11 +44,11 @@ impl Bench {
     }
 }
 
-fn answers(asks: &[String]) -> Vec<Vec<u8>> {
+fn answers(address: SocketAddr, asks: &[String]) -> Vec<Vec<u8>> {
     let answer = json!({ "answer": "allow_once" });
     let request = |ask: &String| {
         let path = format!("/api/v1/asks/{ask}/answer");
-        http::request("POST", &path, Some(TOKEN), Some(&answer))
+        http::request(address, "POST", &path, Some(TOKEN), Some(&answer))
     };
     asks.iter().map(request).collect()
 }

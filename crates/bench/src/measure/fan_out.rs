@@ -81,7 +81,7 @@ impl Bench {
         let answer = json!({ "answer": "allow_once" });
         let answers = ledger.open_asks().into_iter().map(|ask| {
             let path = format!("/api/v1/asks/{ask}/answer");
-            http::request("POST", &path, Some(TOKEN), Some(&answer))
+            http::request(server.address, "POST", &path, Some(TOKEN), Some(&answer))
         });
         let seen = self.fan_out_of(&server, TOKEN, answers.collect());
         let seen = seen.await?;
@@ -91,7 +91,7 @@ impl Bench {
 
     async fn fan_out_of_axum(&self) -> anyhow::Result<Seen> {
         let hello = Served::hello().await?;
-        let say = http::request("POST", "/say", None, None);
+        let say = http::request(hello.address, "POST", "/say", None, None);
         let seen = self.fan_out_of(&hello, "", vec![say; self.sizes.events]);
         let seen = seen.await?;
         hello.stop().await?;

@@ -34,7 +34,8 @@ impl Bench {
     }
 
     async fn requests_per_second(&self, server: &Served, path: &str) -> anyhow::Result<f64> {
-        let requests = vec![http::request("GET", path, None, None); self.sizes.requests];
+        let requests =
+            vec![http::request(server.address, "GET", path, None, None); self.sizes.requests];
         let took = http::load(server.address, CONNECTIONS, requests).await?;
         Ok(rate(self.sizes.requests, took))
     }

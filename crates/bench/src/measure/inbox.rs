@@ -60,10 +60,10 @@ impl Reader {
         let listed = list["asks"].as_array().map_or(0, Vec::len);
         ensure!(listed == OPEN, "{listed} asks are listed, not {OPEN}");
         Ok(Self {
+            request: request(server.address, "GET", path, Some(TOKEN), None),
+            took: Samples::default(),
             server,
             connection,
-            request: request("GET", path, Some(TOKEN), None),
-            took: Samples::default(),
         })
     }
 
