@@ -20,6 +20,7 @@ pub use door::{
 pub use error::{ErrorBody, ErrorCode};
 pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
 pub use token::{
-    Me, NewPairing, NewRule, NewToken, PairRequest, PairingView, RuleList, TokenList, TokenMade,
+    Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleList, TokenList,
+    TokenMade,
 };
 pub use workspace::{Consent, EngineView, WorkspaceList, WorkspaceView};

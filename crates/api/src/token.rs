@@ -103,6 +103,24 @@ pub struct PairRequest {
     pub code: String,
 }
 
+/// A browser that was let in. The other half of its secret is in the cookie.
+#[derive(Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Paired {
+    /// Who it is now.
+    #[serde(flatten)]
+    pub me: Me,
+    /// What the page keeps and sends as `x-countersign-page` with every request.
+    pub page_key: String,
+}
+
+impl std::fmt::Debug for Paired {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Paired")
+            .field("me", &self.me)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Makes a rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NewRule {

@@ -1,6 +1,6 @@
 //! Who gets in: tokens, paired browsers, and the person at this machine.
 //!
-//! A secret is 256 random bits. What is kept of it is its SHA-256, and it is looked up by that: the time a
+//! A secret is at least 256 random bits. What is kept of it is its SHA-256, and it is looked up by that: the time a
 //! look-up takes tells about the hash, from which nothing leads back to the secret.
 
 use std::time::Duration;
@@ -33,6 +33,26 @@ pub struct Admission {
     pub caller: Caller,
     /// The token.
     pub token: Token,
+}
+
+/// A browser's secret, in two halves of which neither opens anything.
+///
+/// A browser sends a cookie to every port of a host, so that another server there, an agent's among them,
+/// gets to see it. What a page keeps for itself it keeps by port; but a script in the page could read it,
+/// as it cannot read the cookie.
+#[derive(Clone)]
+pub struct BrowserSecret {
+    /// What is in the cookie.
+    pub cookie: String,
+    /// What the page keeps and sends in a header.
+    pub page: String,
+}
+
+impl BrowserSecret {
+    /// The secret whose hash is kept.
+    pub fn whole(&self) -> String {
+        format!("{}.{}", self.cookie, self.page)
+    }
 }
 
 /// A token that somebody wishes for.
@@ -171,14 +191,17 @@ impl Broker {
 
     /// Uses a one-time code up and returns the browser's secret; nothing if the code does not work, or no
     /// longer.
-    pub async fn pair(&self, code: &str) -> Result<Option<(Admission, String)>, StoreError> {
+    pub async fn pair(&self, code: &str) -> Result<Option<(Admission, BrowserSecret)>, StoreError> {
         let now = self.clock.now();
-        let secret = format!("cs_{}", random_digits());
+        let secret = BrowserSecret {
+            cookie: format!("cs_{}", random_digits()),
+            page: random_digits(),
+        };
         let used = self
             .store
             .use_pairing(
                 &Digest::of_bytes(code.as_bytes()),
-                Digest::of_bytes(secret.as_bytes()),
+                Digest::of_bytes(secret.whole().as_bytes()),
                 now.after(TOKEN_LIFE),
                 now,
             )

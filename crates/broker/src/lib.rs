@@ -16,7 +16,7 @@ mod sessions;
 mod settings;
 mod supervisor;
 
-pub use access::{Admission, NewTokenWish};
+pub use access::{Admission, BrowserSecret, NewTokenWish};
 pub use asks::AskContext;
 pub use door::{
     AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Plugin, Reported,

@@ -7,7 +7,7 @@ pub(crate) use cookie::{Transport, clear_cookie, set_cookie};
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use countersign_broker::{Admission, Broker};
+use countersign_broker::{Admission, Broker, BrowserSecret};
 use countersign_core::actor::Surface;
 use countersign_core::grant::Caller;
 use countersign_core::token::TokenKind;
@@ -18,6 +18,9 @@ use http::request::Parts;
 use crate::error::ApiError;
 use crate::origin::Hosts;
 use crate::state::Server;
+
+/// Where a page of ours sends its half of the browser's secret.
+const PAGE_HEADER: &str = "x-countersign-page";
 
 /// What is known of a connection's other end.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +34,8 @@ pub(crate) enum Peer {
         /// Whose process it is.
         uid: u32,
     },
+    /// A process of an engine over the Unix socket.
+    Engine,
 }
 
 /// A caller that was let in.
@@ -53,16 +58,32 @@ impl FromRequestParts<Arc<Server>> for Admitted {
                 .ok_or_else(|| ApiError::unauthorized("send `Authorization: Bearer cs_…`"))?;
             return admit(&server.broker, secret, TokenKind::Bearer, Surface::Api).await;
         }
-        if let Some(Peer::Local { pid, uid }) = parts.extensions.get() {
-            return local_owner(&server.broker, *pid, *uid);
+        match parts.extensions.get() {
+            Some(Peer::Local { pid, uid }) => return local_owner(&server.broker, *pid, *uid),
+            Some(Peer::Engine) => return Err(started_by_agent()),
+            Some(Peer::Remote) | None => {}
         }
-        let Some(secret) = cookie::read(&parts.headers) else {
+        let Some(cookie) = cookie::read(&parts.headers, server.hosts.port()) else {
             return Err(ApiError::unauthorized(
                 "this needs a token (`countersign token`), or a browser that was paired (`countersign pair`)",
             ));
         };
         check_page(&server.hosts, parts)?;
-        admit(&server.broker, secret, TokenKind::Browser, Surface::Web).await
+        let page = parts
+            .headers
+            .get(PAGE_HEADER)
+            .and_then(|key| key.to_str().ok());
+        let Some(page) = page else {
+            return Err(ApiError::unauthorized(
+                "this page was not paired; use a new link (`countersign pair`)",
+            ));
+        };
+        let secret = BrowserSecret {
+            cookie: cookie.to_owned(),
+            page: page.to_owned(),
+        }
+        .whole();
+        admit(&server.broker, &secret, TokenKind::Browser, Surface::Web).await
     }
 }
 
@@ -102,14 +123,16 @@ fn local_owner(broker: &Broker, pid: Option<u32>, uid: u32) -> Result<Admitted, 
     }
     // Who cannot be placed is not let through.
     if pid.is_none_or(|pid| broker.is_engines_process(pid)) {
-        return Err(ApiError::forbidden_origin(
-            "this process was started by an agent; agents cannot answer asks",
-        ));
+        return Err(started_by_agent());
     }
     Ok(Admitted {
         caller: broker.local_owner(),
         admission: None,
     })
+}
+
+fn started_by_agent() -> ApiError {
+    ApiError::forbidden_origin("this process was started by an agent; agents cannot answer asks")
 }
 
 /// Fails unless a request with the cookie was made by a page of ours, or typed by a person.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use countersign_broker::Broker;
 use rustix::process::{Resource, getrlimit};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -52,6 +53,7 @@ pub(crate) struct Hub {
     pub(crate) shutdown: CancellationToken,
     /// Connections are dropped as they are.
     pub(crate) abandoned: CancellationToken,
+    broker: Broker,
     room: Arc<Semaphore>,
     tasks: TaskTracker,
 }
@@ -63,9 +65,21 @@ impl Hub {
             room: Arc::new(Semaphore::new(room(limits.connections))),
             shutdown: server.shutdown.clone(),
             abandoned: CancellationToken::new(),
+            broker: server.broker.clone(),
             router: router(server),
             limits,
             tasks,
+        }
+    }
+
+    /// Tells processes of engines from the others. It is looked at now, and again with each request:
+    /// later the number of a process may have come to be another's.
+    fn place(&self, peer: Peer) -> Peer {
+        match peer {
+            Peer::Local { pid: Some(pid), .. } if self.broker.is_engines_process(pid) => {
+                Peer::Engine
+            }
+            Peer::Local { .. } | Peer::Remote | Peer::Engine => peer,
         }
     }
 
@@ -95,6 +109,7 @@ pub(crate) async fn accept(listening: Listening, hub: Arc<Hub>) {
         match accepted {
             Ok((socket, peer)) => {
                 exhausted = false;
+                let peer = hub.place(peer);
                 match Arc::clone(&hub.room).try_acquire_owned() {
                     Ok(place) => welcome(socket, peer, &hub, place),
                     Err(_) => socket.turn_away(),

@@ -44,6 +44,11 @@ impl Hosts {
         host.is_some_and(|host| self.has(host))
     }
 
+    /// The port that we listen on.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Where a person at this machine finds us.
     pub(crate) fn loopback(&self) -> String {
         format!("127.0.0.1:{}", self.port)

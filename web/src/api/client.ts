@@ -1,11 +1,13 @@
 /* One function for each thing that the page asks of the server. Every failure is an `ApiError` with a sentence. */
 import { apiAddress } from "./base.ts";
+import { forgetPageKey, keepPageKey, pageKeyHeader } from "./page-key.ts";
 import type {
   AlarmView,
   AnswerRequest,
   AskList,
   AskView,
   Me,
+  Paired,
   Phase,
   SessionView,
   TranscriptItem,
@@ -45,7 +47,7 @@ async function request<T>(method: "GET" | "POST", path: string, body?: unknown):
   const init: RequestInit = {
     method,
     credentials: "same-origin",
-    headers: { Accept: "application/json" },
+    headers: { Accept: "application/json", ...pageKeyHeader() },
     signal: AbortSignal.timeout(DEADLINE_MS),
   };
   if (body !== undefined) {
@@ -84,15 +86,22 @@ export function refusal(status: number, text: string): ApiError {
 }
 
 function query(parameters: Record<string, string | number | undefined>): string {
-  const pairs = Object.entries(parameters).filter((pair): pair is [string, string | number] => pair[1] !== undefined);
+  const pairs = Object.entries(parameters).filter((entry): entry is [string, string | number] => entry[1] !== undefined);
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
 }
 
 const id = encodeURIComponent;
 
 export const readMe = () => request<Me>("GET", "me");
-export const pair = (code: string) => request<Me>("POST", "pair", { code });
-export const signOut = () => request<void>("POST", "sign-out");
+export async function pair(code: string): Promise<Me> {
+  const { page_key, ...me } = await request<Paired>("POST", "pair", { code });
+  keepPageKey(page_key);
+  return me;
+}
+export async function signOut(): Promise<void> {
+  await request<void>("POST", "sign-out");
+  forgetPageKey();
+}
 
 export const readWorkspaces = async () =>
   (await request<{ workspaces: WorkspaceView[] }>("GET", "workspaces")).workspaces;

@@ -5,6 +5,7 @@
  * as lost when not even a heartbeat comes any more: a half-dead connection is noticed, not trusted.
  */
 import { apiAddress } from "./base.ts";
+import { pageKeyHeader } from "./page-key.ts";
 import { ApiError, refusal } from "./client.ts";
 import { frameReader, type Frame } from "./sse.ts";
 import type { Delta, Event } from "./types.ts";
@@ -96,7 +97,7 @@ async function readStream(place: Place, signal: AbortSignal, connected: () => vo
   addEventListener("offline", wentOffline);
   try {
     const response = await fetch(apiAddress(location.href, path), {
-      headers: { Accept: "text/event-stream" },
+      headers: { Accept: "text/event-stream", ...pageKeyHeader() },
       credentials: "same-origin",
       cache: "no-store",
       signal: AbortSignal.any([signal, silence.signal]),

@@ -273,7 +273,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Uses a one-time code up. The browser gets a cookie that no script can read. */
+        /**
+         * Uses a one-time code up. The browser gets half of its secret in a cookie that no script can read, the
+         *     page gets the other half.
+         */
         post: operations["pair"];
         delete?: never;
         options?: never;
@@ -1175,6 +1178,11 @@ export interface components {
         PairRequest: {
             /** @description The code from the link. */
             code: string;
+        };
+        /** @description A browser that was let in. The other half of its secret is in the cookie. */
+        Paired: components["schemas"]["Me"] & {
+            /** @description What the page keeps and sends as `x-countersign-page` with every request. */
+            page_key: string;
         };
         /** @description A one-time code. */
         PairingView: {
@@ -3396,7 +3404,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Me"];
+                    "application/json": components["schemas"]["Paired"];
                 };
             };
             /** @description The request cannot be understood. */

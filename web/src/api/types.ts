@@ -24,6 +24,7 @@ export type Surface = Named<"Surface">;
 export type Grant = Named<"Grant">;
 export type Actor = Named<"Actor">;
 export type Me = Named<"Me">;
+export type Paired = Named<"Paired">;
 
 export type Shown = Named<"Shown">;
 export type Question = Named<"Question">;

@@ -30,8 +30,6 @@ const RETRY: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 16;
 /// How often the outbox is looked at when nothing wakes us.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
-/// How long a session may take to come to rest after a denial that ended its turn.
-const REST_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the model reads when a person said no and not why.
 pub(crate) const DENIED: &str =
@@ -173,13 +171,12 @@ impl EngineRun {
         if self.flights().is_unannounced(&ask.native_id) && !self.is_held(ask).await? {
             return self.look_again(ask, true).await;
         }
-        if wording == "reject" {
-            // What is about to fall with it is in the ledger before it falls.
-            self.take_permissions().await?;
-        }
         let retry_at = now.after(ANNOUNCEMENT_PATIENCE);
         if !shared.store.begin_sending(ask.id, retry_at, now).await? {
             return Ok(());
+        }
+        if wording == "reject" {
+            self.take_unheard_permissions().await?;
         }
         self.flights()
             .depart(&ask.native_id, wording, parcel.perhaps_sent);
@@ -358,7 +355,6 @@ impl EngineRun {
         let Some(session) = store.session(ask.session).await? else {
             return Ok(());
         };
-        self.wait_for_rest(&session.native_id).await;
         let now = self.shared.clock.now();
         let id = TurnId::generate(now);
         let text = format!(
@@ -376,19 +372,17 @@ impl EngineRun {
         let (turn, _) = store
             .begin_turn(session.workspace, new, &answer.by, now)
             .await?;
-        send_turn(store, &self.shared.clock, &self.link, &session, &turn).await
-    }
-
-    /// Waits until a session is idle; a prompt that comes just as a turn is being stopped would be lost.
-    async fn wait_for_rest(&self, native_id: &str) {
-        let deadline = tokio::time::Instant::now() + REST_PATIENCE;
-        while tokio::time::Instant::now() < deadline {
-            match self.link.client.statuses(&self.shared.workspace.path).await {
-                Ok(statuses) if statuses.contains_key(native_id) => {}
-                Ok(_) | Err(_) => return,
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+        // A prompt that comes just as a turn is being stopped would be lost; the session's rest sends it.
+        let busy = self
+            .link
+            .client
+            .statuses(&session.directory)
+            .await
+            .is_ok_and(|statuses| statuses.contains_key(&session.native_id));
+        if busy {
+            return Ok(());
         }
+        send_turn(store, &self.shared.clock, &self.link, &session, &turn).await
     }
 }
 

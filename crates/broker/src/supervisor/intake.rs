@@ -411,7 +411,7 @@ impl EngineRun {
             .store
             .set_activity(session.id, Activity::Idle, shared.clock.now())
             .await?;
-        Ok(())
+        self.send_waiting_turns(session).await
     }
 
     async fn end_turns(

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use countersign_core::ask::{Ask, AskState, Withdrawal};
-use countersign_core::session::Session;
+use countersign_core::session::{Session, Turn};
 use countersign_engine::opencode::{Part, ToolReference};
 use serde::Deserialize as _;
 
 use crate::error::BrokerError;
+use crate::supervisor::Shared;
 use crate::supervisor::intake::item;
 use crate::supervisor::run::EngineRun;
 use crate::supervisor::turn::send_turn;
@@ -77,6 +78,28 @@ impl EngineRun {
             self.take_permission(permission, raw).await?;
         }
         Ok(held)
+    }
+
+    /// Takes in what the engine waits for and has not told us yet, until there is nothing more: what is about
+    /// to fall with a denial is in the ledger before it falls.
+    pub(super) async fn take_unheard_permissions(&self) -> Result<(), BrokerError> {
+        let Shared {
+            store, workspace, ..
+        } = &self.shared;
+        loop {
+            let mut is_complete = true;
+            let held = self.link.client.permissions(&workspace.path).await;
+            for (permission, raw) in held.map_err(BrokerError::Engine)? {
+                let known = store.ask_by_native_id(self.link.run, &permission.id);
+                if known.await?.is_none() {
+                    is_complete = false;
+                    self.take_permission(permission, raw).await?;
+                }
+            }
+            if is_complete {
+                return Ok(());
+            }
+        }
     }
 
     /// An open ask that the engine no longer holds: it was answered or dropped while nobody listened.
@@ -166,20 +189,34 @@ impl EngineRun {
     async fn send_unsent_turns(&self) -> Result<(), BrokerError> {
         let shared = &self.shared;
         for turn in shared.store.unsent_turns(shared.workspace.id).await? {
-            let Some(session) = shared.store.session(turn.session).await? else {
-                continue;
-            };
-            // One that the engine does not take has ended, with the reason.
-            if let Err(error) =
-                send_turn(&shared.store, &shared.clock, &self.link, &session, &turn).await
-            {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "a turn could not be sent"
-                );
+            if let Some(session) = shared.store.session(turn.session).await? {
+                self.try_to_send(&session, &turn).await;
             }
         }
         Ok(())
+    }
+
+    /// Sends what has waited for a session to come to rest.
+    pub(super) async fn send_waiting_turns(&self, session: &Session) -> Result<(), BrokerError> {
+        let shared = &self.shared;
+        for turn in shared.store.unsent_turns(shared.workspace.id).await? {
+            if turn.session == session.id {
+                self.try_to_send(session, &turn).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn try_to_send(&self, session: &Session, turn: &Turn) {
+        let shared = &self.shared;
+        let sent = send_turn(&shared.store, &shared.clock, &self.link, session, turn);
+        // One that the engine does not take has ended, with the reason.
+        if let Err(error) = sent.await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "a turn could not be sent"
+            );
+        }
     }
 }
 

@@ -5,16 +5,20 @@ use countersign_core::token::Token;
 use http::HeaderValue;
 use http::header::{COOKIE, HeaderMap};
 
-const NAME: &str = "countersign";
+/// The cookie's name. Cookies are shared by all ports of a host, so that two servers need two names.
+fn name(port: u16) -> String {
+    format!("countersign_{port}")
+}
 
-/// The secret in a request's cookie.
-pub(super) fn read(headers: &HeaderMap) -> Option<&str> {
+/// The half of a secret in a request's cookie.
+pub(super) fn read(headers: &HeaderMap, port: u16) -> Option<&str> {
+    let name = name(port);
     headers
         .get_all(COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|cookies| cookies.split(';'))
-        .find_map(|cookie| cookie.trim().strip_prefix(NAME)?.strip_prefix('='))
+        .find_map(|cookie| cookie.trim().strip_prefix(name.as_str())?.strip_prefix('='))
 }
 
 /// Whether a cookie may only travel encrypted.
@@ -26,29 +30,31 @@ pub(crate) enum Transport {
     Plain,
 }
 
-/// Gives a browser its secret, for as long as the token lives.
+/// Gives a browser its half of the secret, for as long as the token lives.
 pub(crate) fn set_cookie(
+    port: u16,
     secret: &str,
     token: &Token,
     now: Timestamp,
     transport: Transport,
 ) -> HeaderValue {
     let life = token.expires_at.map_or(0, |end| end.since(now).as_secs());
-    write(secret, life, transport)
+    write(port, secret, life, transport)
 }
 
 /// Takes the secret away from a browser.
-pub(crate) fn clear_cookie(transport: Transport) -> HeaderValue {
-    write("", 0, transport)
+pub(crate) fn clear_cookie(port: u16, transport: Transport) -> HeaderValue {
+    write(port, "", 0, transport)
 }
 
-fn write(secret: &str, life: u64, transport: Transport) -> HeaderValue {
+fn write(port: u16, secret: &str, life: u64, transport: Transport) -> HeaderValue {
     let secure = match transport {
         Transport::Encrypted => "; Secure",
         Transport::Plain => "",
     };
+    let name = name(port);
     let cookie =
-        format!("{NAME}={secret}; Path=/; Max-Age={life}; HttpOnly; SameSite=Strict{secure}");
+        format!("{name}={secret}; Path=/; Max-Age={life}; HttpOnly; SameSite=Strict{secure}");
     let mut value =
         HeaderValue::try_from(cookie).expect("a secret is made of letters, digits and `_`");
     value.set_sensitive(true);
@@ -64,13 +70,13 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(
             COOKIE,
-            HeaderValue::from_static("theme=dark; countersigned=no"),
+            HeaderValue::from_static("theme=dark; countersign_80=no"),
         );
-        assert_eq!(read(&headers), None);
+        assert_eq!(read(&headers, 8787), None);
         headers.append(
             COOKIE,
-            HeaderValue::from_static("a=b;countersign=cs_1; c=d"),
+            HeaderValue::from_static("a=b;countersign_8787=cs_1; c=d"),
         );
-        assert_eq!(read(&headers), Some("cs_1"));
+        assert_eq!(read(&headers, 8787), Some("cs_1"));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{AppendHeaders, IntoResponse as _, Response};
-use countersign_api::{ErrorBody, ErrorCode, Me, NewPairing, PairRequest, PairingView};
+use countersign_api::{ErrorBody, ErrorCode, NewPairing, PairRequest, Paired, PairingView};
 use countersign_core::token::TokenKind;
 use http::header::{HOST, HeaderMap, SET_COOKIE};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -44,11 +44,12 @@ pub(crate) async fn make_pairing(
     ))
 }
 
-/// Uses a one-time code up. The browser gets a cookie that no script can read.
+/// Uses a one-time code up. The browser gets half of its secret in a cookie that no script can read, the
+/// page gets the other half.
 #[utoipa::path(post, path = "/api/v1/pair", tag = "callers", security(()),
     request_body = PairRequest,
     responses(
-        (status = 200, body = Me),
+        (status = 200, body = Paired),
         (status = 410, body = ErrorBody, description = "The code is wrong, used, or too old"),
         Refused, UnfitBody))]
 pub(crate) async fn pair(
@@ -64,12 +65,18 @@ pub(crate) async fn pair(
         ));
     };
     let now = server.broker.clock().now();
-    let cookie = set_cookie(&secret, &admission.token, now, transport(&server, &headers));
-    Ok((
-        AppendHeaders([(SET_COOKIE, cookie)]),
-        Json(view_of(&admission.caller)),
-    )
-        .into_response())
+    let cookie = set_cookie(
+        server.hosts.port(),
+        &secret.cookie,
+        &admission.token,
+        now,
+        transport(&server, &headers),
+    );
+    let paired = Paired {
+        me: view_of(&admission.caller),
+        page_key: secret.page,
+    };
+    Ok((AppendHeaders([(SET_COOKIE, cookie)]), Json(paired)).into_response())
 }
 
 /// Takes the browser's own token back and its cookie away.
@@ -92,7 +99,7 @@ pub(crate) async fn sign_out(
         ));
     };
     server.broker.sign_out(&admission).await?;
-    let cookie = clear_cookie(transport(&server, &headers));
+    let cookie = clear_cookie(server.hosts.port(), transport(&server, &headers));
     Ok((
         StatusCode::NO_CONTENT,
         AppendHeaders([(SET_COOKIE, cookie)]),

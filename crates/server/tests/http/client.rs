@@ -214,9 +214,9 @@ impl Events {
 
     async fn read_frame(&mut self) -> Option<Frame> {
         loop {
-            if let Some((frame, rest)) = self.unread.split_once("\n\n") {
-                let frame = parse(frame);
-                self.unread = rest.to_owned();
+            if let Some(end) = self.unread.find("\n\n") {
+                let frame = parse(&self.unread[..end]);
+                self.unread.drain(..end + 2);
                 if let Some(frame) = frame {
                     return Some(frame);
                 }

@@ -1,5 +1,10 @@
 //! The server over real connections: who gets in, what is refused and how, and what a stream never loses.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test needs and does not get fails the test"
+)]
+
 mod answering;
 mod app;
 mod client;

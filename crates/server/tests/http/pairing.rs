@@ -15,8 +15,9 @@ async fn a_code_pairs_one_browser_once() {
     assert_eq!(paired.status, 200);
     assert_eq!(paired.json()["surface"], "web");
     let cookie = paired.header("set-cookie").unwrap();
+    let name = format!("countersign_{}=cs_", stage.address.port());
     for part in [
-        "countersign=cs_",
+        name.as_str(),
         "HttpOnly",
         "SameSite=Strict",
         "Path=/",
@@ -117,9 +118,11 @@ async fn signing_out_ends_the_cookie() {
 async fn a_secret_opens_only_the_door_it_was_made_for() {
     let stage = Stage::new().await;
     let token = stage.token(Role::Owner).await;
+    let name = format!("countersign_{}", stage.address.port());
     let as_cookie = stage
         .nobody()
-        .with("cookie", &format!("countersign={token}"));
+        .with("cookie", &format!("{name}={token}"))
+        .with("x-countersign-page", "0");
     assert_eq!(as_cookie.get("/api/v1/me").await.status, 401);
 
     let paired = stage.pair(&stage.code(Role::Owner).await).await;
@@ -137,4 +140,28 @@ async fn a_secret_opens_only_the_door_it_was_made_for() {
             .status,
         401
     );
+}
+
+#[tokio::test]
+async fn neither_half_of_a_browsers_secret_opens_anything() {
+    let stage = Stage::new().await;
+    let paired = stage.pair(&stage.code(Role::Owner).await).await;
+    let cookie = paired.header("set-cookie").unwrap();
+    let (cookie, _) = cookie.split_once(';').unwrap();
+    let body = paired.json();
+    let page_key = body["page_key"].as_str().unwrap();
+
+    // What another server on this host sees: the cookie, and whatever headers it likes to forge.
+    let thief = stage.nobody().with("cookie", cookie);
+    assert_eq!(thief.get("/api/v1/me").await.status, 401);
+    let guessing = thief.with("x-countersign-page", &"0".repeat(64));
+    assert_eq!(guessing.get("/api/v1/me").await.status, 401);
+    // What a script in the page could read.
+    let script = stage.nobody().with("x-countersign-page", page_key);
+    assert_eq!(script.get("/api/v1/me").await.status, 401);
+    let whole = stage
+        .nobody()
+        .with("cookie", cookie)
+        .with("x-countersign-page", page_key);
+    assert_eq!(whole.get("/api/v1/me").await.status, 200);
 }

@@ -6,6 +6,7 @@ use countersign_core::grant::Role;
 use rand::RngExt as _;
 use serde_json::json;
 
+use crate::client::Client;
 use crate::stage::{Stage, now};
 
 #[tokio::test]
@@ -31,7 +32,7 @@ async fn a_stream_begins_with_the_head_and_goes_on_from_there() {
 }
 
 #[tokio::test]
-async fn no_event_is_missed_or_doubled_over_a_thousand_reconnects() {
+async fn slow_a_thousand_reconnects_miss_and_double_no_event() {
     const RECONNECTS: usize = 1_000;
     let seed: u64 = rand::rng().random();
     println!("seed {seed}");
@@ -75,9 +76,10 @@ async fn no_event_is_missed_or_doubled_over_a_thousand_reconnects() {
 #[tokio::test]
 async fn a_reader_that_stalls_catches_up_from_the_ledger() {
     let stage = Stage::new().await;
-    let viewer = stage.client(Role::Viewer).await;
+    // The socket's buffer is small: the server soon finds that nobody reads.
+    let owner = Client::local(&stage.socket);
     let first = *stage.broker.head().borrow();
-    let mut events = viewer.events(Some(first)).await;
+    let mut events = owner.events(Some(first)).await;
     events.next().await.unwrap();
     // More than the feed keeps: an ask makes one event, its withdrawal another.
     for number in 0..600 {

@@ -46,14 +46,13 @@ async fn linger(stage: &Stage, (opening, drips): (&[u8], bool)) -> Duration {
     stream.write_all(opening.as_bytes()).await.unwrap();
     let (mut reader, mut writer) = stream.split();
     let dripping = async {
-        let mut drip = tokio::time::interval(Duration::from_millis(300));
-        while drips {
-            drip.tick().await;
-            if writer.write_all(b" ").await.is_err() {
-                return;
-            }
+        if !drips {
+            return std::future::pending().await;
         }
-        std::future::pending::<()>().await;
+        let mut drip = tokio::time::interval(Duration::from_millis(300));
+        while writer.write_all(b" ").await.is_ok() {
+            drip.tick().await;
+        }
     };
     let mut said = Vec::new();
     let ended = async {

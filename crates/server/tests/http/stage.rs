@@ -109,7 +109,11 @@ impl Stage {
         assert_eq!(reply.status, 200, "{reply:?}");
         let cookie = reply.header("set-cookie").unwrap();
         let (cookie, _) = cookie.split_once(';').unwrap();
-        self.nobody().with("cookie", cookie)
+        let body = reply.json();
+        let page_key = body["page_key"].as_str().unwrap();
+        self.nobody()
+            .with("cookie", cookie)
+            .with("x-countersign-page", page_key)
     }
 
     /// A one-time code.
