@@ -7,6 +7,7 @@ use clap::{CommandFactory as _, Parser as _};
 mod arguments;
 mod config;
 mod data;
+mod files;
 mod hardening;
 mod message;
 mod serve;

@@ -20,6 +20,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::arguments::{DEFAULT_PORT, Options, Serve};
 use crate::config::{AttachConfig, Config, EngineConfig, ForeignAnswerConfig};
 use crate::data::DataDirectory;
+use crate::files;
 use crate::hardening::harden;
 use crate::message::{print, say};
 
@@ -53,6 +54,7 @@ pub(crate) async fn run(serve: Serve) -> anyhow::Result<()> {
 /// Starts a server for `folders`.
 pub(crate) async fn start(folders: &[PathBuf], options: &Options) -> anyhow::Result<Running> {
     harden();
+    files::make_room();
     let config = Config::load(options.config.as_deref())?;
     let workspaces = folders
         .iter()
