@@ -1,10 +1,9 @@
 //! The API against its own description: whatever a stranger sends, the answer is one that is written down.
 
-use std::path::PathBuf;
 use std::process::Command;
 
-use countersign_testkit::TestServer;
 use countersign_testkit::test_server::{Engine, Setup};
+use countersign_testkit::{TestServer, peers};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
 /// What a description cannot say: a code that nobody made is over, and some values do not go together.
@@ -13,26 +12,12 @@ const CONFIGURATION: &str = "[checks]\npositive_data_acceptance.expected-statuse
 /// Where chance begins; a failure can be repeated with it.
 const SEED: &str = "1";
 
-/// The program that `cargo xtask peers` installs.
-fn schemathesis() -> PathBuf {
-    let peers = std::env::var_os("COUNTERSIGN_PEERS")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/peers"));
-    let program = peers.join("venv/bin/schemathesis");
-    assert!(
-        program.exists(),
-        "run `cargo xtask peers` first: {} is missing",
-        program.display()
-    );
-    program
-}
-
 async fn run(server: &TestServer, role: &str) {
     let token = server.token(role).await;
     let log = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let configuration = server.data().join("schemathesis.toml");
     std::fs::write(&configuration, CONFIGURATION).expect("the data directory can be written");
-    let status = Command::new(schemathesis())
+    let status = Command::new(peers::schemathesis())
         .arg("--config-file")
         .arg(&configuration)
         .args(["run", &format!("{}/api/openapi.json", server.url())])
@@ -54,7 +39,6 @@ async fn run(server: &TestServer, role: &str) {
         .status()
         .expect("schemathesis can be started");
     let said = std::fs::read_to_string(log.path()).expect("it is still there");
-    println!("{said}");
     assert!(status.success(), "as {role}: {said}");
     assert!(!server.log().contains("panicked"), "{}", server.log());
 }

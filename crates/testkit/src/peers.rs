@@ -39,6 +39,11 @@ pub fn opencode() -> PathBuf {
     Opencode::V1_18_33.executable()
 }
 
+/// Returns the program that tries an API against its own description.
+pub fn schemathesis() -> PathBuf {
+    installed("venv/bin/schemathesis")
+}
+
 /// Returns the scripted stand-in for the opencode program, built if need be.
 ///
 /// Cargo builds no binary of a dev-dependency, so this asks it to; when nothing has changed that is a moment.
