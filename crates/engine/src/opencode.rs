@@ -6,6 +6,7 @@
 mod ask;
 mod client;
 mod delegation;
+mod endpoint;
 mod launch;
 mod policy;
 mod signal;
@@ -13,8 +14,9 @@ mod stream;
 mod wire;
 
 pub use ask::{EngineAsk, permission_ask, question_ask};
-pub use client::{ClientError, Endpoint, Opencode, PromptText, Replied, Reply};
+pub use client::{ClientError, Opencode, PromptText, Replied, Reply};
 pub use delegation::{Agent, AgentRule, AgentVerdict};
+pub use endpoint::Endpoint;
 pub use launch::{Launch, LaunchError, OLDEST_VERSION, find_program, is_too_old, program_version};
 pub use policy::ask_rules;
 pub use signal::{Frame, Signal, frame};

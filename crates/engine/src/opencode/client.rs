@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::opencode::delegation::Agent;
+use crate::opencode::endpoint::Endpoint;
 use crate::opencode::policy::ask_rules;
 use crate::opencode::stream::Frames;
 use crate::opencode::wire::{
@@ -20,38 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a probe may take: a server that is not quite up takes requests and never answers them.
 const PROBE_PATIENCE: Duration = Duration::from_secs(1);
 const DIRECTORY_HEADER: &str = "x-opencode-directory";
-
-/// Where an opencode server listens, and with which credentials.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Endpoint {
-    /// Its base URL, perhaps with a path prefix, without a slash at the end.
-    pub base_url: String,
-    /// User and password for basic authentication.
-    pub credentials: Option<(String, String)>,
-}
-
-impl std::fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Endpoint")
-            .field("base_url", &self.base_url)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Endpoint {
-    /// The port, if the server is reached over the loopback address of this machine.
-    pub fn loopback_port(&self) -> Option<u16> {
-        let url = reqwest::Url::parse(&self.base_url).ok()?;
-        let local = match url.host_str()? {
-            "localhost" => true,
-            host => host
-                .trim_matches(['[', ']'])
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback()),
-        };
-        local.then(|| url.port_or_known_default()).flatten()
-    }
-}
 
 /// Why a call came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -519,31 +488,5 @@ mod tests {
     #[test]
     fn a_directory_is_sent_in_ascii() {
         assert_eq!(percent_encoded("/srv/größe x"), "/srv/gr%C3%B6%C3%9Fe%20x");
-    }
-
-    #[test]
-    fn a_server_of_this_machine_is_known_by_its_port() {
-        for (url, port) in [
-            ("http://127.0.0.1:4096/agents/one", Some(4096)),
-            ("http://localhost:4096", Some(4096)),
-            ("http://[::1]:80", Some(80)),
-            ("https://agents.example:4096", None),
-            ("nonsense", None),
-        ] {
-            let endpoint = Endpoint {
-                base_url: url.to_owned(),
-                credentials: None,
-            };
-            assert_eq!(endpoint.loopback_port(), port, "{url}");
-        }
-    }
-
-    #[test]
-    fn credentials_are_not_in_debug_output() {
-        let endpoint = Endpoint {
-            base_url: "http://127.0.0.1:1".to_owned(),
-            credentials: Some(("opencode".to_owned(), "s3cret".to_owned())),
-        };
-        assert!(!format!("{endpoint:?}").contains("s3cret"));
     }
 }

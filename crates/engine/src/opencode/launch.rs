@@ -12,7 +12,7 @@ use rand::RngExt as _;
 
 use crate::environment::allowed_environment;
 use crate::keeper::{KeeperSpec, ReadyRule};
-use crate::opencode::client::Endpoint;
+use crate::opencode::endpoint::Endpoint;
 use crate::opencode::policy;
 
 /// The oldest version that is known to do as it is told: older ones take replies and drop them.
