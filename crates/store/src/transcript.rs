@@ -8,7 +8,7 @@ use countersign_core::time::Timestamp;
 use crate::Store;
 use crate::database::{Tx, on_db, on_tx};
 use crate::error::StoreError;
-use crate::write::to_json;
+use crate::write::{Write, to_json};
 
 #[derive(sqlx::FromRow)]
 struct ItemRow {
@@ -55,52 +55,34 @@ impl Store {
         item: &Item,
         now: Timestamp,
     ) -> Result<Option<i64>, StoreError> {
-        const KNOWN: &str = "SELECT seq, body FROM items WHERE session = $1 AND native_id = $2";
-        const REWRITE: &str = "UPDATE items SET body = $3 WHERE session = $1 AND seq = $2";
-        const APPEND: &str = "INSERT INTO items (session, seq, native_id, at, body) \
-             VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM items WHERE session = $1), $2, $3, $4) \
-             RETURNING seq";
-
-        let id = session.to_string();
-        let body = to_json(item);
         let mut write = self.write(now).await?;
-        hold_session(&mut write.tx, &id).await?;
-        let known: Option<(i64, String)> = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(KNOWN)
-                .bind(&id)
-                .bind(native_id)
-                .fetch_optional(connection)
-                .await?
-        });
-        let seq = match known {
-            Some((_, known)) if known == body => return Ok(None),
-            Some((seq, _)) => {
-                on_tx!(&mut write.tx, |connection| {
-                    sqlx::query(REWRITE)
-                        .bind(&id)
-                        .bind(seq)
-                        .bind(body)
-                        .execute(connection)
-                        .await?;
-                });
-                seq
-            }
-            None => {
-                let (seq,): (i64,) = on_tx!(&mut write.tx, |connection| {
-                    sqlx::query_as(APPEND)
-                        .bind(&id)
-                        .bind(native_id)
-                        .bind(now.as_micros())
-                        .bind(body)
-                        .fetch_one(connection)
-                        .await?
-                });
-                seq
-            }
-        };
-        write.event(workspace, EventBody::ItemChanged { session, item: seq });
-        self.commit(write).await?;
-        Ok(Some(seq))
+        hold_session(&mut write.tx, &session.to_string()).await?;
+        let place = put_item_in(&mut write, workspace, session, native_id, item, now).await?;
+        if place.is_some() {
+            self.commit(write).await?;
+        }
+        Ok(place)
+    }
+
+    /// Writes many items down at once, each as [`Store::put_item`] does; returns how many were not known.
+    pub async fn put_items(
+        &self,
+        workspace: WorkspaceId,
+        session: SessionId,
+        items: &[(String, Item)],
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let mut write = self.write(now).await?;
+        hold_session(&mut write.tx, &session.to_string()).await?;
+        let mut changed = 0;
+        for (native_id, item) in items {
+            let place = put_item_in(&mut write, workspace, session, native_id, item, now).await?;
+            changed += usize::from(place.is_some());
+        }
+        if changed > 0 {
+            self.commit(write).await?;
+        }
+        Ok(changed)
     }
 
     /// The items of a session after the place `after`, at most `limit` of them.
@@ -122,4 +104,58 @@ impl Store {
         });
         rows.into_iter().map(TranscriptItem::try_from).collect()
     }
+}
+
+/// Writes an item down within a larger write that holds its session.
+async fn put_item_in(
+    write: &mut Write,
+    workspace: WorkspaceId,
+    session: SessionId,
+    native_id: &str,
+    item: &Item,
+    now: Timestamp,
+) -> Result<Option<i64>, StoreError> {
+    const KNOWN: &str = "SELECT seq, body FROM items WHERE session = $1 AND native_id = $2";
+    const REWRITE: &str = "UPDATE items SET body = $3 WHERE session = $1 AND seq = $2";
+    const APPEND: &str = "INSERT INTO items (session, seq, native_id, at, body) \
+         VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM items WHERE session = $1), $2, $3, $4) \
+         RETURNING seq";
+
+    let id = session.to_string();
+    let body = to_json(item);
+    let known: Option<(i64, String)> = on_tx!(&mut write.tx, |connection| {
+        sqlx::query_as(KNOWN)
+            .bind(&id)
+            .bind(native_id)
+            .fetch_optional(connection)
+            .await?
+    });
+    let seq = match known {
+        Some((_, known)) if known == body => return Ok(None),
+        Some((seq, _)) => {
+            on_tx!(&mut write.tx, |connection| {
+                sqlx::query(REWRITE)
+                    .bind(&id)
+                    .bind(seq)
+                    .bind(body)
+                    .execute(connection)
+                    .await?;
+            });
+            seq
+        }
+        None => {
+            let (seq,): (i64,) = on_tx!(&mut write.tx, |connection| {
+                sqlx::query_as(APPEND)
+                    .bind(&id)
+                    .bind(native_id)
+                    .bind(now.as_micros())
+                    .bind(body)
+                    .fetch_one(connection)
+                    .await?
+            });
+            seq
+        }
+    };
+    write.event(workspace, EventBody::ItemChanged { session, item: seq });
+    Ok(Some(seq))
 }

@@ -8,6 +8,8 @@ pub fn client() -> reqwest::Client {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .no_proxy()
+        // A connection to a server that was killed meanwhile must not be what a later request fails on.
+        .pool_max_idle_per_host(0)
         .connect_timeout(Duration::from_secs(5))
         .read_timeout(Duration::from_mins(1))
         .build()

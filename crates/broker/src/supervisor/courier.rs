@@ -26,6 +26,8 @@ use crate::supervisor::{message_id, send_turn};
 const ANNOUNCEMENT_PATIENCE: Duration = Duration::from_secs(3);
 /// How long to wait before an engine that cannot be reached is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+/// How many tries a tool that should have been refused may go on for before it counts as allowed.
+const PATIENT_TRIES: u32 = 3;
 /// How many replies are under way at once.
 const AT_ONCE: usize = 16;
 /// How often the outbox is looked at when nothing wakes us.
@@ -55,16 +57,18 @@ pub(super) async fn carry(run: Arc<EngineRun>, wake: Arc<Notify>, over: Cancella
         }
         head.mark_unchanged();
         let mut wait = LOOK_AGAIN;
+        // What comes back while the outbox is read is in it as it was before.
+        let away = lock(&carried).clone();
         match run.shared.store.parcels(run.link.run).await {
             Ok(parcels) => {
                 let now = run.shared.clock.now();
-                let held_back = held_back(&parcels, &lock(&carried));
+                let held_back = held_back(&parcels, &away);
                 for parcel in parcels {
                     let due_in = parcel.due_at.since(now);
                     if under_way.len() >= AT_ONCE {
                         break;
                     }
-                    if held_back.contains(&parcel.ask.id) {
+                    if away.contains(&parcel.ask.id) || held_back.contains(&parcel.ask.id) {
                         continue;
                     }
                     if !due_in.is_zero() {
@@ -272,9 +276,11 @@ impl EngineRun {
         }
         let yes = matches!(wording(ask), Some("once" | "replied"));
         let why = match self.tool_shows(ask).await? {
-            ToolShows::Allowed if yes && perhaps_ours => {
+            ToolShows::Allowed | ToolShows::Running if yes && perhaps_ours => {
                 return self.found_delivered(ask, "allowed").await;
             }
+            // The engine may be about to write the refusal down; it is looked at again when it is due.
+            ToolShows::Running if perhaps_ours && tries(ask) <= PATIENT_TRIES => return Ok(()),
             ToolShows::RefusedWithReason if !yes && perhaps_ours => {
                 return self.found_delivered(ask, "refused").await;
             }
@@ -287,7 +293,7 @@ impl EngineRun {
             {
                 return self.found_delivered(ask, "refused").await;
             }
-            ToolShows::Allowed => return self.foreign(ask, "once").await,
+            ToolShows::Allowed | ToolShows::Running => return self.foreign(ask, "once").await,
             ToolShows::RefusedWithReason | ToolShows::Refused => {
                 return self.foreign(ask, "reject").await;
             }
@@ -384,6 +390,11 @@ impl EngineRun {
         }
         send_turn(store, &self.shared.clock, &self.link, &session, &turn).await
     }
+}
+
+/// How often the answer to `ask` was tried.
+fn tries(ask: &Ask) -> u32 {
+    ask.state.delivery().map_or(0, |delivery| delivery.attempts)
 }
 
 /// The announcement that proves our reply to `ask`.

@@ -38,6 +38,8 @@ pub(super) enum Finding {
 #[derive(Debug, Clone, Default)]
 struct Flight {
     reply: String,
+    /// Whether our call has not come back yet.
+    in_the_air: bool,
     accepted: bool,
     unknown: bool,
     perhaps_arrived: bool,
@@ -54,6 +56,7 @@ impl Flights {
     pub(super) fn depart(&mut self, request: &str, reply: &str, perhaps_sent: bool) {
         let flight = self.0.entry(request.to_owned()).or_default();
         reply.clone_into(&mut flight.reply);
+        flight.in_the_air = true;
         flight.unknown = false;
         flight.perhaps_arrived |= perhaps_sent;
     }
@@ -63,6 +66,7 @@ impl Flights {
         let Some(flight) = self.0.get_mut(request) else {
             return Finding::Wait;
         };
+        flight.in_the_air = false;
         match landing {
             Landing::Accepted => flight.accepted = true,
             Landing::Unknown => flight.unknown = true,
@@ -96,15 +100,20 @@ impl Flights {
         };
         match &flight.announced {
             Some(announced) if *announced == flight.reply => {
-                if flight.accepted || flight.perhaps_arrived {
+                if flight.accepted {
                     Finding::Delivered
-                } else if flight.unknown {
+                } else if flight.in_the_air {
+                    // It is announced before our own call has come back; that will tell.
+                    Finding::Wait
+                } else if flight.unknown && flight.perhaps_arrived {
+                    // An earlier try settled it, or it fell with another one: the tool knows.
+                    Finding::LookAgain { perhaps_ours: true }
+                } else if flight.perhaps_arrived {
+                    Finding::Delivered
+                } else {
                     Finding::AnsweredElsewhere {
                         reply: announced.clone(),
                     }
-                } else {
-                    // It is announced before our own call has come back; that will tell.
-                    Finding::Wait
                 }
             }
             Some(announced) => Finding::AnsweredElsewhere {
@@ -148,6 +157,16 @@ mod tests {
         assert!(flights.is_unannounced("per_1"));
         flights.depart("per_1", "once", true);
         assert_eq!(flights.land("per_1", Landing::Accepted), Finding::Wait);
+    }
+
+    #[test]
+    fn what_an_earlier_try_or_another_denial_may_have_settled_is_looked_at() {
+        let mut flights = departed(true);
+        assert_eq!(flights.announce("per_1", "once"), Some(Finding::Wait));
+        assert_eq!(
+            flights.land("per_1", Landing::Unknown),
+            Finding::LookAgain { perhaps_ours: true }
+        );
     }
 
     #[test]

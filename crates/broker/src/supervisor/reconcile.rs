@@ -19,8 +19,10 @@ const MISSED_MESSAGES: u32 = 100;
 /// What a tool call shows about the request for leave that it waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolShows {
-    /// It went on: somebody allowed it.
+    /// It ran: somebody allowed it.
     Allowed,
+    /// It runs: somebody allowed it, or its end is not written down yet.
+    Running,
     /// It was refused by a reply that said why, as all of ours do.
     RefusedWithReason,
     /// It was refused without a word: it fell with another one, or the reply was not ours.
@@ -105,7 +107,7 @@ impl EngineRun {
     /// An open ask that the engine no longer holds: it was answered or dropped while nobody listened.
     async fn dropped(&self, ask: &Ask) -> Result<(), BrokerError> {
         match self.tool_shows(ask).await? {
-            ToolShows::Allowed => self.foreign(ask, "once").await,
+            ToolShows::Allowed | ToolShows::Running => self.foreign(ask, "once").await,
             ToolShows::RefusedWithReason | ToolShows::Refused => self.foreign(ask, "reject").await,
             ToolShows::Stopped | ToolShows::Nothing => {
                 let now = self.shared.clock.now();
@@ -238,7 +240,8 @@ fn shows(call: &Part) -> ToolShows {
             ToolShows::Stopped
         }
         // One that failed by itself ran as well.
-        "running" | "completed" | "error" => ToolShows::Allowed,
+        "completed" | "error" => ToolShows::Allowed,
+        "running" => ToolShows::Running,
         _ => ToolShows::Nothing,
     }
 }
@@ -259,7 +262,7 @@ mod tests {
         };
         let rejected = "The user rejected permission to use this specific tool call.";
         assert_eq!(shows(&call("completed", "")), ToolShows::Allowed);
-        assert_eq!(shows(&call("running", "")), ToolShows::Allowed);
+        assert_eq!(shows(&call("running", "")), ToolShows::Running);
         assert_eq!(shows(&call("error", "exit status 1")), ToolShows::Allowed);
         assert_eq!(shows(&call("error", rejected)), ToolShows::Refused);
         let corrected = "The user rejected permission to use this specific tool call with the following \

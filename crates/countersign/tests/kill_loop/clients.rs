@@ -57,7 +57,10 @@ impl Clients {
         let mut tasks = JoinSet::new();
         for number in 1..=count {
             let name = format!("client-{number}");
-            let api = Api::new(url.to_owned(), Some(new_token(owner, &name).await));
+            let api = Api::new(
+                url.to_owned(),
+                Some(owner.new_token(&name, "approver").await),
+            );
             let client = Client {
                 dice: seed.dice(&name),
                 name,
@@ -84,14 +87,6 @@ impl Clients {
     pub(crate) fn weather(&self) -> watch::Receiver<Weather> {
         self.weather.subscribe()
     }
-}
-
-/// Makes a token for an actor of this name, who may answer.
-pub(crate) async fn new_token(owner: &Api, name: &str) -> String {
-    let wish = json!({"name": name, "role": "approver"});
-    let made = owner.post("/api/v1/tokens", &wish).await.expect(201);
-    let secret = made["secret"].as_str();
-    secret.expect("a new token has a secret").to_owned()
 }
 
 impl Client {

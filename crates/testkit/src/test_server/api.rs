@@ -89,6 +89,14 @@ impl Api {
         reply.expect("the server answers")
     }
 
+    /// Makes a token for an actor of this name, and returns its secret. Only an owner can.
+    pub async fn new_token(&self, name: &str, role: &str) -> String {
+        let wish = json!({"name": name, "role": role});
+        let made = self.post("/api/v1/tokens", &wish).await.expect(201);
+        let secret = made["secret"].as_str();
+        secret.expect("a new token has a secret").to_owned()
+    }
+
     /// Waits until the engine of every workspace is ready.
     pub async fn wait_for_engine(&self) {
         eventually(PATIENCE, "every engine is ready", async || {
