@@ -7,9 +7,11 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use axum::extract::MatchedPath;
-use countersign_broker::{AskFilter, Broker};
+use countersign_broker::{AskContext, AskFilter, Broker};
+use countersign_core::actor::ActorKind;
 use countersign_core::ask::AskPhase;
 use countersign_core::event::{Event, EventBody};
+use countersign_core::grant::Caller;
 use countersign_core::id::AskId;
 use countersign_core::time::Timestamp;
 use http::StatusCode;
@@ -76,7 +78,7 @@ impl EncodeLabelValue for Route {
 /// Where an ask that is not over stands.
 #[derive(Debug, Clone, Copy)]
 enum Waiting {
-    ForAnswer { since: Timestamp },
+    ForAnswer { since: Timestamp, seen: bool },
     ForDelivery { since: Timestamp },
 }
 
@@ -84,6 +86,7 @@ enum Waiting {
 pub(crate) struct Metrics {
     registry: Registry,
     waiting: Mutex<HashMap<AskId, Waiting>>,
+    time_to_see: Histogram,
     time_to_answer: Histogram,
     time_to_deliver: Histogram,
     asks: Family<AskLabels, Counter>,
@@ -107,6 +110,7 @@ impl Metrics {
         let metrics = Self {
             registry: Registry::with_prefix("countersign"),
             waiting: Mutex::default(),
+            time_to_see: Histogram::new(TIMES_OF_PEOPLE),
             time_to_answer: Histogram::new(TIMES_OF_PEOPLE),
             time_to_deliver: Histogram::new(TIMES_OF_ENGINES),
             asks: Family::default(),
@@ -120,6 +124,11 @@ impl Metrics {
 
     fn registered(mut self) -> Self {
         let registry = &mut self.registry;
+        registry.register(
+            "ask_time_to_see_seconds",
+            "From an ask's opening to its first being shown to a person",
+            self.time_to_see.clone(),
+        );
         registry.register(
             "ask_time_to_answer_seconds",
             "From an ask's opening to its answer",
@@ -171,8 +180,10 @@ impl Metrics {
             for context in page {
                 self.wait(
                     context.ask.id,
+                    // Whether anybody saw it in the last server's time is not known.
                     Waiting::ForAnswer {
                         since: context.ask.opened_at,
+                        seen: true,
                     },
                 );
             }
@@ -188,7 +199,8 @@ impl Metrics {
                         state: AskPhase::Open.name(),
                     })
                     .inc();
-                self.wait(*ask, Waiting::ForAnswer { since: event.at });
+                let since = event.at;
+                self.wait(*ask, Waiting::ForAnswer { since, seen: false });
             }
             EventBody::AskChanged { ask, state, .. } => {
                 self.asks
@@ -204,6 +216,21 @@ impl Metrics {
             | EventBody::EngineChanged { .. }
             | EventBody::RuleChanged { .. }
             | EventBody::AlarmRaised { .. } => {}
+        }
+    }
+
+    /// Notes that asks are shown to somebody; only a person can see them.
+    pub(crate) fn see(&self, asks: &[AskContext], caller: &Caller, now: Timestamp) {
+        if caller.actor().kind != ActorKind::Person {
+            return;
+        }
+        let mut waiting = self.lock();
+        for context in asks {
+            if let Some(Waiting::ForAnswer { since, seen }) = waiting.get_mut(&context.ask.id)
+                && !std::mem::replace(seen, true)
+            {
+                self.time_to_see.observe(now.since(*since).as_secs_f64());
+            }
         }
     }
 
@@ -232,7 +259,7 @@ impl Metrics {
 
     fn advance(&self, ask: AskId, state: AskPhase, at: Timestamp) {
         let waited = self.lock().remove(&ask);
-        if let Some(Waiting::ForAnswer { since }) = waited {
+        if let Some(Waiting::ForAnswer { since, .. }) = waited {
             self.open_asks.dec();
             if state == AskPhase::Answered {
                 self.time_to_answer.observe(at.since(since).as_secs_f64());

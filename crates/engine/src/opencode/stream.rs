@@ -54,3 +54,50 @@ impl Frames {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::opencode::signal::Signal;
+    use futures_util::stream;
+    use proptest::prelude::*;
+
+    /// Reads everything that comes in `chunks`, and how it ends.
+    fn read(chunks: Vec<Vec<u8>>) -> (Vec<Frame>, StreamError) {
+        let chunks = chunks.into_iter().map(|chunk| Ok(Bytes::from(chunk)));
+        let mut frames = Frames::new(stream::iter(chunks));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let mut read = Vec::new();
+            loop {
+                match frames.next().await {
+                    Ok(frame) => read.push(frame),
+                    Err(error) => return (read, error),
+                }
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_an_engine_sends_the_stream_ends_in_order(chunks in any::<Vec<Vec<u8>>>()) {
+            read(chunks);
+        }
+
+        #[test]
+        fn where_the_bytes_are_cut_does_not_matter(cut in 1_usize..60) {
+            let text = b"data: {\"payload\":{\"type\":\"server.heartbeat\"}}\n\n: note\n\n\
+                data: {\"payload\":{\"type\":\"permission.replied\",\"properties\":\
+                {\"requestID\":\"per_1\",\"reply\":\"once\"}}}\n\n";
+            let (frames, end) = read(text.chunks(cut).map(<[u8]>::to_vec).collect());
+            prop_assert!(matches!(end, StreamError::Closed));
+            prop_assert_eq!(frames.len(), 2);
+            prop_assert_eq!(&frames[0].signal, &Signal::Alive);
+            let replied = Signal::PermissionReplied { request: "per_1".into(), reply: "once".into() };
+            prop_assert_eq!(&frames[1].signal, &replied);
+        }
+    }
+}

@@ -61,6 +61,8 @@ pub(crate) async fn list_asks(
     let more = contexts.len() > limit;
     contexts.truncate(limit);
     let next = contexts.last().map(|last| last.ask.id).filter(|_| more);
+    let now = server.broker.clock().now();
+    server.metrics.see(&contexts, &admitted.caller, now);
     Ok(Json(AskList {
         asks: contexts.into_iter().map(view).collect(),
         next,
@@ -75,7 +77,12 @@ pub(crate) async fn show_ask(
     admitted: Admitted,
     Id(id): Id<AskId>,
 ) -> Result<Json<AskView>, ApiError> {
-    Ok(Json(view(server.broker.ask(&admitted.caller, id).await?)))
+    let context = server.broker.ask(&admitted.caller, id).await?;
+    let now = server.broker.clock().now();
+    server
+        .metrics
+        .see(std::slice::from_ref(&context), &admitted.caller, now);
+    Ok(Json(view(context)))
 }
 
 /// Answers an ask. The first answer stands; the same answer again by the same actor is no error.

@@ -239,6 +239,10 @@ async fn figures_tell_of_asks_streams_and_requests() {
     owner.post(&path, &json!({ "answer": "allow_once" })).await;
     // The figures follow the events: once the stream has the answer, so have they.
     while events.next().await.unwrap().data["state"] != "answered" {}
+    // Two looks at the ask that is left are one seeing.
+    for _ in 0..2 {
+        owner.get("/api/v1/asks?state=open").await;
+    }
 
     let reply = owner.get("/metrics").await;
     let text = std::str::from_utf8(&reply.body).unwrap();
@@ -247,6 +251,7 @@ async fn figures_tell_of_asks_streams_and_requests() {
         "countersign_event_streams 1",
         "countersign_asks_total{state=\"open\"} 2",
         "countersign_asks_total{state=\"answered\"} 1",
+        "countersign_ask_time_to_see_seconds_count 1",
         "countersign_ask_time_to_answer_seconds_count 1",
         "countersign_requests_total{route=\"/api/v1/asks/{id}/answer\",status=\"200\"} 1",
     ] {
