@@ -335,7 +335,9 @@ impl Scene {
         .await;
         assert_eq!(alarm["ask"], ask["id"]);
         assert_eq!(alarm["session"], self.session.as_str());
-        let message = alarm["message"].as_str().unwrap();
+        let message = alarm["message"]
+            .as_str()
+            .expect("an alarm says what happened");
         assert!(message.contains("rm -rf precious"), "{message}");
         eventually(PATIENCE, "the session is stopped", async || {
             let busy = self.server.engine().get("/session/status").await;

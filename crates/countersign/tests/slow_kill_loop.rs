@@ -267,7 +267,7 @@ impl Load {
         tasks.spawn(prompt(
             Pile::new(engine, &over),
             server.api().clone(),
-            clients.weather(),
+            clients.weather.subscribe(),
             sessions,
             Arc::clone(&prompts),
             seed.dice("prompts"),

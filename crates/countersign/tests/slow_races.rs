@@ -162,7 +162,8 @@ async fn run(racers: &[Api], ask: &Value) -> Vec<Reply> {
     let mut running = JoinSet::new();
     for (number, racer) in (1..).zip(racers) {
         let (racer, start) = (racer.clone(), Arc::clone(&start));
-        let (id, answer) = (ask["id"].as_str().unwrap().to_owned(), answer(ask, number));
+        let id = ask["id"].as_str().expect("an ask has an id").to_owned();
+        let answer = answer(ask, number);
         running.spawn(async move {
             start.wait().await;
             racer.answer(&id, &answer).await

@@ -35,13 +35,23 @@ pub(super) enum Finding {
     },
 }
 
+/// How our newest call stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Call {
+    /// It has not come back yet.
+    #[default]
+    InTheAir,
+    /// It came back.
+    Back(Landing),
+}
+
 #[derive(Debug, Clone, Default)]
 struct Flight {
     reply: String,
-    /// Whether our call has not come back yet.
-    in_the_air: bool,
+    call: Call,
+    /// Whether the engine ever took it.
     accepted: bool,
-    unknown: bool,
+    /// Whether a try without an answer may have arrived.
     perhaps_arrived: bool,
     announced: Option<String>,
 }
@@ -56,8 +66,7 @@ impl Flights {
     pub(super) fn depart(&mut self, request: &str, reply: &str, perhaps_sent: bool) {
         let flight = self.0.entry(request.to_owned()).or_default();
         reply.clone_into(&mut flight.reply);
-        flight.in_the_air = true;
-        flight.unknown = false;
+        flight.call = Call::InTheAir;
         flight.perhaps_arrived |= perhaps_sent;
     }
 
@@ -66,10 +75,10 @@ impl Flights {
         let Some(flight) = self.0.get_mut(request) else {
             return Finding::Wait;
         };
-        flight.in_the_air = false;
+        flight.call = Call::Back(landing);
         match landing {
             Landing::Accepted => flight.accepted = true,
-            Landing::Unknown => flight.unknown = true,
+            Landing::Unknown => {}
             Landing::Unanswered => flight.perhaps_arrived = true,
         }
         self.judge(request)
@@ -98,29 +107,22 @@ impl Flights {
         let Some(flight) = self.0.get(request) else {
             return Finding::Wait;
         };
+        let unknown = flight.call == Call::Back(Landing::Unknown);
         match &flight.announced {
-            Some(announced) if *announced == flight.reply => {
-                if flight.accepted {
-                    Finding::Delivered
-                } else if flight.in_the_air {
-                    // It is announced before our own call has come back; that will tell.
-                    Finding::Wait
-                } else if flight.unknown && flight.perhaps_arrived {
-                    // An earlier try settled it, or it fell with another one: the tool knows.
-                    Finding::LookAgain { perhaps_ours: true }
-                } else if flight.perhaps_arrived {
-                    Finding::Delivered
-                } else {
-                    Finding::AnsweredElsewhere {
-                        reply: announced.clone(),
-                    }
-                }
-            }
+            Some(announced) if *announced != flight.reply => Finding::AnsweredElsewhere {
+                reply: announced.clone(),
+            },
+            Some(_) if flight.accepted => Finding::Delivered,
+            // It is announced before our own call has come back; that will tell.
+            Some(_) if flight.call == Call::InTheAir => Finding::Wait,
+            Some(_) if !unknown => Finding::Delivered,
+            // An earlier try settled it, or it fell with another one: the tool knows.
+            Some(_) if flight.perhaps_arrived => Finding::LookAgain { perhaps_ours: true },
             Some(announced) => Finding::AnsweredElsewhere {
                 reply: announced.clone(),
             },
             // An accepted reply that was dropped can be sent again and then not be known any more.
-            None if flight.unknown => Finding::LookAgain {
+            None if unknown => Finding::LookAgain {
                 perhaps_ours: flight.accepted || flight.perhaps_arrived,
             },
             None => Finding::Wait,

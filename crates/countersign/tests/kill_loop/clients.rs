@@ -29,7 +29,7 @@ pub(crate) enum Weather {
 /// A crowd of clients, each with a token of its own. Dropping it sends them home.
 pub(crate) struct Clients {
     pub(crate) history: Arc<History>,
-    weather: watch::Sender<Weather>,
+    pub(crate) weather: watch::Sender<Weather>,
     _tasks: JoinSet<()>,
 }
 
@@ -81,11 +81,6 @@ impl Clients {
     /// Tells the clients whether calling makes sense.
     pub(crate) fn tell(&self, weather: Weather) {
         self.weather.send_replace(weather);
-    }
-
-    /// Lets somebody else hear what the clients are told.
-    pub(crate) fn weather(&self) -> watch::Receiver<Weather> {
-        self.weather.subscribe()
     }
 }
 

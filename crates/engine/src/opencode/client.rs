@@ -273,7 +273,8 @@ impl Opencode {
         self.get("/session/status", directory).await
     }
 
-    /// The newest messages of a session, oldest of them first, each with its readable parts.
+    /// The newest messages of a session, oldest of them first, each with its readable parts. A session that
+    /// is gone has none.
     pub async fn messages(
         &self,
         directory: &str,
@@ -281,8 +282,9 @@ impl Opencode {
         limit: u32,
     ) -> Result<Vec<(Message, Vec<Part>)>, ClientError> {
         let path = format!("/session/{session}/message?limit={limit}");
-        let messages: Vec<MessageWithParts> = self.get(&path, directory).await?;
+        let messages: Option<Vec<MessageWithParts>> = found(self.get(&path, directory).await)?;
         Ok(messages
+            .unwrap_or_default()
             .into_iter()
             .map(|message| {
                 let parts = message
