@@ -11,6 +11,7 @@ mod reconcile;
 mod run;
 mod session;
 mod turn;
+mod unended;
 mod verdict;
 
 pub(crate) use cancel::cancel_turn;

@@ -192,6 +192,23 @@ impl Store {
         rows.into_iter().map(Session::try_from).collect()
     }
 
+    /// The sessions of a workspace that have turns which have not ended.
+    pub async fn sessions_with_open_turns(
+        &self,
+        workspace: WorkspaceId,
+    ) -> Result<Vec<Session>, StoreError> {
+        const LIST: &str = select_sessions!(
+            "WHERE workspace = $1 AND id IN (SELECT session FROM turns WHERE ended_at IS NULL) ORDER BY id"
+        );
+        let rows: Vec<SessionRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(workspace.to_string())
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Session::try_from).collect()
+    }
+
     /// The sessions of a workspace that are busy as far as the ledger knows.
     pub async fn busy_sessions(&self, workspace: WorkspaceId) -> Result<Vec<Session>, StoreError> {
         const LIST: &str =

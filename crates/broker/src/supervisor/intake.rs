@@ -399,7 +399,7 @@ impl EngineRun {
     }
 
     /// A session has come to rest. `otherwise` is how a turn ended that the engine never replied to.
-    async fn rest(
+    pub(super) async fn rest(
         &self,
         session: &Session,
         otherwise: Option<TurnOutcome>,

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::BrokerError;
 use crate::supervisor::flights::Flights;
 use crate::supervisor::intake::Intake;
-use crate::supervisor::{Link, Report, Shared, courier};
+use crate::supervisor::{Link, Report, Shared, courier, unended};
 
 /// How long to wait before a broken event stream is opened again.
 const REOPEN: [Duration; 4] = [
@@ -55,12 +55,13 @@ impl EngineRun {
     /// Attends to the engine until `over`: takes in what it says and carries answers to it. After every
     /// gap in what it says, its lists are read.
     pub(super) async fn attend(self: Arc<Self>, report: &Report, over: &CancellationToken) {
-        let mut carrying = JoinSet::new();
-        carrying.spawn(courier::carry(
+        let mut tasks = JoinSet::new();
+        tasks.spawn(courier::carry(
             Arc::clone(&self),
             Arc::clone(&report.wake),
             over.clone(),
         ));
+        tasks.spawn(unended::watch(Arc::clone(&self), over.clone()));
         let mut failures = 0;
         while !over.is_cancelled() {
             let listened = self.listen(report, &mut failures, over).await;
@@ -78,7 +79,7 @@ impl EngineRun {
             }
         }
         // A delivery under way is cut off: it is written down as perhaps sent.
-        carrying.shutdown().await;
+        tasks.shutdown().await;
     }
 
     /// Follows the event stream until it breaks; an error says how.
