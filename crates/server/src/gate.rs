@@ -2,8 +2,8 @@
 //! tricked into comes from a page of ours.
 
 use axum::extract::Request;
-use http::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
-use http::{Method, Uri};
+use http::Method;
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
 
 use crate::auth::Peer;
 use crate::error::ApiError;
@@ -14,7 +14,7 @@ const PAIR: &str = "/api/v1/pair";
 
 /// Fails unless the request may go on to its route.
 pub(crate) fn check(hosts: &Hosts, request: &Request) -> Result<(), ApiError> {
-    let host = named_host(request.headers(), request.uri(), request.method())?;
+    let host = named_host(hosts, request)?;
     match request.extensions().get::<Peer>() {
         // No page can open a Unix socket.
         Some(Peer::Local { .. } | Peer::Engine) => return Ok(()),
@@ -38,13 +38,15 @@ pub(crate) fn check(hosts: &Hosts, request: &Request) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn named_host<'a>(headers: &'a HeaderMap, uri: &Uri, method: &Method) -> Result<&'a str, ApiError> {
+fn named_host<'a>(ours: &Hosts, request: &'a Request) -> Result<&'a str, ApiError> {
     // `GET http://…/` and `CONNECT …` are for proxies, which this is not.
-    if uri.authority().is_some() || method == Method::CONNECT {
+    if request.uri().authority().is_some() || request.method() == Method::CONNECT {
         return Err(ApiError::bad_request("this server is no proxy"));
     }
-    let mut hosts = headers.get_all(HOST).iter();
-    match (hosts.next().and_then(read_host), hosts.next()) {
+    // A name of ours is well formed; only others have to be looked at closely.
+    let read = |value| ours.find(value).or_else(|| read_host(value));
+    let mut hosts = request.headers().get_all(HOST).iter();
+    match (hosts.next().and_then(read), hosts.next()) {
         (Some(host), None) => Ok(host),
         _ => Err(ApiError::bad_request(
             "a request needs one `Host` header with a name in it",

@@ -33,6 +33,11 @@ impl Hosts {
             .any(|name| name.eq_ignore_ascii_case(host))
     }
 
+    /// Reads a `Host` header that names us.
+    pub(crate) fn find<'a>(&self, value: &'a HeaderValue) -> Option<&'a str> {
+        value.to_str().ok().filter(|host| self.has(host))
+    }
+
     /// Whether an `Origin` header names a page of ours.
     pub(crate) fn has_origin(&self, origin: &HeaderValue) -> bool {
         let Ok(origin) = origin.to_str() else {

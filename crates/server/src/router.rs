@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use countersign_api::ErrorCode;
 use countersign_core::event::{Delta, Event};
@@ -18,7 +17,7 @@ use crate::endpoints::{
     workspaces,
 };
 use crate::error::ApiError;
-use crate::requests::conduct;
+use crate::requests::Conduct;
 use crate::state::Server;
 
 #[derive(OpenApi)]
@@ -101,7 +100,7 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
         .route("/app/{*path}", get(app::file))
         .fallback(nothing_here)
         .method_not_allowed_fallback(other_method)
-        .layer(from_fn_with_state(Arc::clone(&server), conduct))
+        .layer(Conduct::new(Arc::clone(&server)))
         .with_state(server)
 }
 

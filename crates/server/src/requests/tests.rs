@@ -2,7 +2,6 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use countersign_api::ErrorCode;
 use countersign_broker::{Broker, EngineChoice, ForeignAnswer, Settings, Store, StoreError};
@@ -60,7 +59,7 @@ async fn a_panic_or_a_failure_is_a_500_that_tells_nothing_but_a_name_for_the_log
     let router = Router::new()
         .route("/panics", get(panics))
         .route("/fails", get(fails))
-        .layer(from_fn_with_state(Arc::clone(&server), conduct))
+        .layer(Conduct::new(Arc::clone(&server)))
         .with_state(server);
     let mut names = Vec::new();
     for path in ["/panics", "/panics", "/fails"] {
