@@ -2,6 +2,7 @@
 //! measured.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -12,6 +13,8 @@ use tokio::task::JoinSet;
 
 /// How long any answer may take.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// The length of `HTTP/1.1 200`.
+const STATUS_LINE: usize = 12;
 
 /// A connection that is kept between requests.
 pub(crate) struct Connection {
@@ -19,6 +22,8 @@ pub(crate) struct Connection {
     pub(crate) address: SocketAddr,
     stream: TcpStream,
     buffer: Vec<u8>,
+    /// The beginning and the length of the last whole answer to [`Connection::repeat`].
+    last: Option<([u8; STATUS_LINE], usize)>,
 }
 
 /// What came back.
@@ -75,6 +80,7 @@ impl Connection {
             address,
             stream,
             buffer: Vec::with_capacity(4 << 10),
+            last: None,
         })
     }
 
@@ -100,6 +106,36 @@ impl Connection {
             status: head.status,
             body: &self.buffer[head.length..head.length + head.body],
         })
+    }
+
+    /// Sends a request whose answers are all alike, and fails unless its status is 200.
+    ///
+    /// Only the first answer is read with care: the load shares its processors with what it loads.
+    async fn repeat(&mut self, request: &[u8]) -> anyhow::Result<()> {
+        let Some((status_line, length)) = self.last else {
+            let response = self.exchange(request).await?;
+            ensure!(
+                response.status == 200,
+                "the server answers {}: {}",
+                response.status,
+                String::from_utf8_lossy(response.body)
+            );
+            let beginning = self.buffer.first_chunk().copied();
+            self.last = beginning.map(|beginning| (beginning, self.buffer.len()));
+            return Ok(());
+        };
+        self.buffer.clear();
+        self.stream.write_all(request).await?;
+        while self.buffer.len() < length {
+            let read = self.stream.read_buf(&mut self.buffer).await?;
+            ensure!(read > 0, "the server ended the connection");
+        }
+        ensure!(
+            self.buffer.len() == length && self.buffer.starts_with(&status_line),
+            "the server answers: {}",
+            String::from_utf8_lossy(&self.buffer)
+        );
+        Ok(())
     }
 
     /// Returns what the server answers to a GET.
@@ -155,41 +191,75 @@ impl Head {
     }
 }
 
-/// Sends `requests` over `connections` connections as fast as they are answered with 200, each connection
-/// its own share, and returns how long that took.
-pub(crate) async fn load(
+/// Runs `client` on each of `connections` connections at once, and returns how long the slowest took.
+/// Connections are opened before the clock starts.
+async fn together<C>(
+    address: SocketAddr,
+    connections: usize,
+    client: impl Fn(usize, Connection) -> C,
+) -> anyhow::Result<Duration>
+where
+    C: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    let mut ready = Vec::with_capacity(connections);
+    for _ in 0..connections {
+        ready.push(Connection::open(address).await?);
+    }
+    let began = Instant::now();
+    let mut clients = JoinSet::new();
+    for (index, connection) in ready.into_iter().enumerate() {
+        clients.spawn(client(index, connection));
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended.context("a client failed")??;
+    }
+    Ok(began.elapsed())
+}
+
+/// Sends each of `requests` once, over `connections` connections that share them, as fast as they are answered
+/// with 200, and returns how long that took.
+pub(crate) async fn send_all(
     address: SocketAddr,
     connections: usize,
     requests: Vec<Vec<u8>>,
 ) -> anyhow::Result<Duration> {
-    let mut shares: Vec<Vec<Vec<u8>>> = vec![Vec::new(); connections];
-    for (index, request) in requests.into_iter().enumerate() {
-        shares[index % connections].push(request);
-    }
-    let mut ready = Vec::with_capacity(connections);
-    for share in shares {
-        ready.push((Connection::open(address).await?, share));
-    }
-    let began = Instant::now();
-    let mut clients = JoinSet::new();
-    for (mut connection, share) in ready {
-        clients.spawn(async move {
-            for request in share {
-                let response = connection.exchange(&request).await?;
-                ensure!(
-                    response.status == 200,
-                    "the server answers {}: {}",
-                    response.status,
-                    String::from_utf8_lossy(response.body)
-                );
+    let requests: Arc<[Vec<u8>]> = requests.into();
+    together(address, connections, |index, mut connection| {
+        let requests = Arc::clone(&requests);
+        async move {
+            for request in requests.iter().skip(index).step_by(connections) {
+                connection.exchange(request).await?.json()?;
             }
-            anyhow::Ok(())
-        });
-    }
-    while let Some(client) = clients.join_next().await {
-        client.context("a client failed")??;
-    }
-    Ok(began.elapsed())
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// Sends `request` so many times over `connections` connections, as fast as it is answered with 200, and returns how
+/// long that took. All answers have to be of one length.
+pub(crate) async fn repeat(
+    address: SocketAddr,
+    connections: usize,
+    request: Vec<u8>,
+    times: usize,
+) -> anyhow::Result<Duration> {
+    let request: Arc<[u8]> = request.into();
+    together(address, connections, |_, mut connection| {
+        let request = Arc::clone(&request);
+        async move {
+            let repeated = async {
+                for _ in 0..times / connections {
+                    connection.repeat(&request).await?;
+                }
+                Ok(())
+            };
+            tokio::time::timeout(PATIENCE, repeated)
+                .await
+                .context("the server does not answer")?
+        }
+    })
+    .await
 }
 
 #[cfg(test)]

@@ -34,9 +34,9 @@ impl Bench {
     }
 
     async fn requests_per_second(&self, server: &Served, path: &str) -> anyhow::Result<f64> {
-        let requests =
-            vec![http::request(server.address, "GET", path, None, None); self.sizes.requests];
-        let took = http::load(server.address, CONNECTIONS, requests).await?;
-        Ok(rate(self.sizes.requests, took))
+        let request = http::request(server.address, "GET", path, None, None);
+        let times = self.sizes.requests;
+        let took = http::repeat(server.address, CONNECTIONS, request, times).await?;
+        Ok(rate(times, took))
     }
 }
