@@ -27,7 +27,8 @@ mod history;
 #[path = "kill_loop/ledger.rs"]
 mod ledger;
 
-const KILLS: usize = 190;
+/// How often each of the two tests kills the server.
+const KILLS: usize = 95;
 const CLIENTS: usize = 4;
 const SESSIONS: usize = 5;
 /// How many asks wait at once; the server may be down, and then they only pile up.
@@ -44,7 +45,33 @@ const MOST_ANSWERS: usize = 10;
 const SHORTEST_LIFE: Duration = Duration::from_millis(80);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_answer_is_lost_or_given_twice_however_often_the_server_is_killed() {
+async fn nothing_is_lost_or_answered_twice_however_often_the_server_is_killed() {
+    let Survived { asks, unheard } = survive_kills(0).await;
+    assert_eq!(unheard, Vec::<String>::new(), "of {asks} asks");
+}
+
+/// A denial takes the other asks of its session with it, inside the engine. One that is asked while a denial is on
+/// its way, and falls with it, is never heard of if the server is killed before it has read so far: the engine's
+/// lists do not show it any more. It was not allowed and nobody can have answered it, but the ledger misses it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_denials_only_what_fell_with_one_unheard_is_missing_from_the_ledger() {
+    let Survived { asks, unheard } = survive_kills(12).await;
+    eprintln!("{} of {asks} asks fell unheard", unheard.len());
+    assert!(unheard.len() * 20 < asks, "too many: {unheard:?}");
+}
+
+/// What is left of a test after the last kill.
+struct Survived {
+    /// How many asks are in the ledger.
+    asks: usize,
+    /// What the engine asked and the ledger never heard of.
+    unheard: Vec<String>,
+}
+
+/// Kills the server again and again under load, of which `denials` in a hundred answers are a no, and checks
+/// everything that has to hold.
+#[expect(clippy::print_stderr, reason = "the test's own output")]
+async fn survive_kills(denials: u32) -> Survived {
     let seed = Seed::take();
     let mut server = Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::Scripted)
         .start()
@@ -52,7 +79,7 @@ async fn no_answer_is_lost_or_given_twice_however_often_the_server_is_killed() {
     server.api().wait_for_engine().await;
     let engine = server.engine();
     let control = RemoteControl::find(server.workspace()).expect("the engine is running");
-    let clients = Clients::send_out(server.api(), &server.url(), seed, CLIENTS, 12).await;
+    let clients = Clients::send_out(server.api(), &server.url(), seed, CLIENTS, denials).await;
     let load = Load::start(&server, &engine, &control, &clients, seed).await;
 
     let kills = kill_again_and_again(&mut server, &clients, seed).await;
@@ -77,8 +104,8 @@ async fn no_answer_is_lost_or_given_twice_however_often_the_server_is_killed() {
     );
 
     let mut wrong = clients.history.contradictions(&asks);
-    let fallen = fallen_unheard(&control.asked().await, &asks);
-    wrong.extend(answered_unheard(&fallen, &replies));
+    let unheard = unheard(&control.asked().await, &asks);
+    wrong.extend(answered_unheard(&unheard, &replies));
     wrong.extend(load.lost_prompts(&asks));
     wrong.extend(untrue_ends(&asks, &replies));
     wrong.extend(ledger::impossible_events(&events, &asks));
@@ -86,11 +113,6 @@ async fn no_answer_is_lost_or_given_twice_however_often_the_server_is_killed() {
     wrong.extend(alarms.iter().map(|alarm| format!("a false alarm: {alarm}")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(accepted > kills, "hardly anything was answered");
-    eprintln!(
-        "{} asks fell with a denial before they were heard",
-        fallen.len()
-    );
-    assert!(fallen.len() * 20 < asks.len(), "too many fell: {fallen:?}");
     assert_eq!(
         server.engine().process,
         engine.process,
@@ -98,6 +120,10 @@ async fn no_answer_is_lost_or_given_twice_however_often_the_server_is_killed() {
     );
     server.cli(&["audit", "verify"]).await.expect_success();
     server.stop().await;
+    Survived {
+        asks: asks.len(),
+        unheard,
+    }
 }
 
 /// Kills the server again and again; after each start everything that was accepted in the life before is there.
@@ -152,10 +178,7 @@ fn some_of(longest: Duration, dice: &mut StdRng) -> Duration {
 }
 
 /// Returns what the engine asked and the ledger never heard of.
-///
-/// There is one way to this: it was asked while the denial of another ask was on its way to the engine, fell with
-/// that, and the server was killed before it had read so far. Nobody can have seen it, and it was not allowed.
-fn fallen_unheard(asked: &[String], asks: &[Value]) -> Vec<String> {
+fn unheard(asked: &[String], asks: &[Value]) -> Vec<String> {
     let known: BTreeSet<&str> = asks
         .iter()
         .filter_map(|ask| ask["raw"]["id"].as_str())

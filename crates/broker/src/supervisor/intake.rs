@@ -24,6 +24,8 @@ const INPUT_PATIENCE: Duration = Duration::from_secs(2);
 const VERDICT_PATIENCE: Duration = Duration::from_secs(3);
 /// How many messages are read to find out how a turn ended.
 const VERDICT_MESSAGES: u32 = 30;
+/// How many are read if that turn is not among them.
+const OLD_MESSAGES: u32 = 2_000;
 /// More of these are not remembered: what is forgotten is only whose words they were.
 const MEMORY: usize = 10_000;
 
@@ -451,14 +453,21 @@ impl EngineRun {
         let client = &self.link.client;
         let directory = &self.shared.workspace.path;
         let deadline = tokio::time::Instant::now() + VERDICT_PATIENCE;
+        let mut limit = VERDICT_MESSAGES;
         loop {
             let messages: Vec<Message> = client
-                .messages(directory, &session.native_id, VERDICT_MESSAGES)
+                .messages(directory, &session.native_id, limit)
                 .await
                 .map_err(BrokerError::Engine)?
                 .into_iter()
                 .map(|(message, _)| message)
                 .collect();
+            let is_missing = |turn: &Turn| verdict::outcome(&messages, &turn.native_id).is_none();
+            if limit < OLD_MESSAGES && turns.iter().any(is_missing) {
+                // It ended while nobody listened, and much was said since.
+                limit = OLD_MESSAGES;
+                continue;
+            }
             let unfinished = turns
                 .iter()
                 .any(|turn| verdict::is_unfinished(&messages, &turn.native_id));
