@@ -14,22 +14,20 @@ impl Bench {
         let server = Served::countersign(&ledger, Engine::None).await?;
         let hello = Served::hello().await?;
         let (mut ours, mut bare) = (Samples::default(), Samples::default());
-        // The first round warms both up. They take turns, so that whatever else the machine does is fair.
-        for round in 0..=self.sizes.rounds {
-            let rates = (
-                self.requests_per_second(&server, "/healthz").await?,
-                self.requests_per_second(&hello, "/").await?,
-            );
-            if round > 0 {
-                ours.push(rates.0);
-                bare.push(rates.1);
-            }
+        // Many short rounds in turn: the best of each is the one in which the machine did the least else.
+        for _ in 0..self.sizes.rounds {
+            ours.push(self.requests_per_second(&server, "/healthz").await?);
+            bare.push(self.requests_per_second(&hello, "/").await?);
         }
         server.stop().await?;
         hello.stop().await?;
-        let figure = Figure::new("/healthz, 64 connections", ours.median(), Unit::PerSecond)
-            .next_to("bare axum", bare.median())
-            .limited(Limit::RatioAtLeast(0.8));
+        let figure = Figure::new(
+            "/healthz, 64 connections, best round",
+            ours.max(),
+            Unit::PerSecond,
+        )
+        .next_to("bare axum", bare.max())
+        .limited(Limit::RatioAtLeast(0.8));
         Ok(vec![figure])
     }
 
