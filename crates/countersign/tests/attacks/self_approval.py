@@ -33,7 +33,10 @@ class SocketConnection(http.client.HTTPConnection):
 
 def call(connection, method, path, body=None, headers=None):
     headers = {"Content-Type": "application/json", **(headers or {})}
-    connection.request(method, path, body, headers)
+    try:
+        connection.request(method, path, body, headers)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # The refusal was faster than the body; it is there to be read.
     response = connection.getresponse()
     outcome = f"{response.status} {response.read().decode(errors='replace')[:200]}"
     connection.close()
