@@ -12,11 +12,12 @@ use crate::ledger::TOKEN;
 use crate::measure::Bench;
 use crate::people::PATIENCE;
 use crate::report::{Figure, Unit};
-use crate::samples::rate;
+use crate::samples::{Samples, rate};
 use crate::served::{Engine, Served};
 
-/// How long the disk is looked at, before and after.
-const DISK_TIME: Duration = Duration::from_secs(2);
+/// How long the disk is looked at in each round.
+const DISK_TIME: Duration = Duration::from_millis(500);
+const ROUNDS: usize = 10;
 const CLIENTS: usize = 64;
 
 impl Bench {
@@ -25,27 +26,36 @@ impl Bench {
         let ledger = self.ledger(total, total).await?;
         let server = Served::countersign(&ledger, Engine::None).await?;
         wait_until_counted(server.address, total).await?;
-        let mut asks = ledger.open_asks();
-        let together = asks.split_off(self.sizes.answers_alone);
+        let asks = ledger.open_asks();
+        let (alone, together) = asks.split_at(self.sizes.answers_alone);
 
-        let before = disk::durable_blocks(self.root(), DISK_TIME)?;
-        let took = http::send_all(server.address, 1, answers(server.address, &asks)).await?;
-        let alone = rate(asks.len(), took);
-        let took =
-            http::send_all(server.address, CLIENTS, answers(server.address, &together)).await?;
-        let shared = rate(together.len(), took);
-        let after = disk::durable_blocks(self.root(), DISK_TIME)?;
+        // How fast a disk is changes from one second to the next, above all where others use it too: what is
+        // compared has to take turns.
+        let (mut disk, mut one, mut many) = <(Samples, Samples, Samples)>::default();
+        for (alone, together) in rounds(alone).zip(rounds(together)) {
+            disk.push(disk::durable_blocks(self.root(), DISK_TIME)?);
+            let took = http::send_all(server.address, 1, answers(server.address, alone)).await?;
+            one.push(rate(alone.len(), took));
+            let requests = answers(server.address, together);
+            let took = http::send_all(server.address, CLIENTS, requests).await?;
+            many.push(rate(together.len(), took));
+        }
         server.stop().await?;
 
-        let disk = f64::midpoint(before, after);
-        let figure = |what: &str, value| {
-            Figure::new(what, value, Unit::PerSecond).next_to("fdatasync of 4 KiB", disk)
+        let figure = |what: &str, rates: &Samples| {
+            Figure::new(what, rates.median(), Unit::PerSecond)
+                .next_to("fdatasync of 4 KiB", disk.median())
         };
         Ok(vec![
-            figure("answers, durable, 1 client", alone),
-            figure("answers, durable, 64 clients", shared),
+            figure("answers, durable, 1 client", &one),
+            figure("answers, durable, 64 clients", &many),
         ])
     }
+}
+
+/// As many parts of equal length as there are rounds.
+fn rounds(asks: &[String]) -> impl Iterator<Item = &[String]> {
+    asks.chunks_exact(asks.len() / ROUNDS)
 }
 
 /// Waits until the server has gone through the asks that it found open.
