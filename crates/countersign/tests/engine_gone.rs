@@ -348,6 +348,30 @@ impl Scene {
 }
 
 #[tokio::test]
+async fn an_engine_that_does_not_answer_the_next_server_at_once_keeps_its_work() {
+    let mut scene = Scene::set().await;
+    let ask = scene.ask("make").await;
+    let engine = scene.server.engine();
+    let process = Pid::from_raw(i32::try_from(engine.process).unwrap()).unwrap();
+    scene.server.kill();
+    rustix::process::kill_process(process, Signal::STOP).unwrap();
+    scene.server.restart().await;
+    eventually(PATIENCE, "the server has waited in vain", async || {
+        let list = scene.server.api().get("/api/v1/workspaces").await;
+        let message = list["workspaces"][0]["engine"]["message"].as_str()?;
+        message.contains("did not answer yet").then_some(())
+    })
+    .await;
+    rustix::process::kill_process(process, Signal::CONT).unwrap();
+
+    scene.allow(&ask).await;
+    let settled = scene.server.api().settled(&ask).await;
+    assert_eq!(settled["state"], "delivered", "{settled}");
+    assert_eq!(scene.server.engine().process, engine.process);
+    scene.server.stop().await;
+}
+
+#[tokio::test]
 async fn nonsense_from_the_engine_does_no_harm() {
     let scene = Scene::set().await;
     let nonsense = [

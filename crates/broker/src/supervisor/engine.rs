@@ -9,7 +9,9 @@ use countersign_core::session::{Activity, TurnOutcome};
 use countersign_engine::keeper::{
     Attach, ExitCause, ExitStatus, Keeper, KeeperSpec, Phase, engine_log_tail,
 };
-use countersign_engine::opencode::{Endpoint, Launch, Opencode, find_program, is_too_old};
+use countersign_engine::opencode::{
+    ClientError, Endpoint, Launch, Opencode, find_program, is_too_old,
+};
 use countersign_store::{Engine, Run, StoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +21,8 @@ use crate::supervisor::{Link, Report, Shared};
 
 /// How long an engine may take to become ready.
 const READY_LIMIT: Duration = Duration::from_secs(90);
+/// How long to wait before an engine that does not answer is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// How long an engine's processes get to end in order.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long to wait before the next life: longer each time that one ends early.
@@ -276,7 +280,7 @@ async fn ready_link(shared: &Shared, report: &Report, kept: &Kept) -> Result<Lin
     let spec = KeeperSpec::read(&kept.directory).map_err(|error| error.to_string())?;
     let endpoint = Launch::endpoint(&spec).map_err(|error| error.to_string())?;
     let client = Opencode::new(endpoint).map_err(|error| error.to_string())?;
-    let version = client.version().await.map_err(|error| error.to_string())?;
+    let version = patient_version(shared, report, kept, &client).await?;
     report.status(|status| status.version = Some(version.clone()));
     if is_too_old(&version) {
         return Err(format!(
@@ -285,6 +289,35 @@ async fn ready_link(shared: &Shared, report: &Report, kept: &Kept) -> Result<Lin
         ));
     }
     Ok(Link::new(kept.run.id, client, true))
+}
+
+/// Asks an engine for its version until it answers. One that is busy may take long, above all when it has worked
+/// on without a server: it must not lose its work for that.
+async fn patient_version(
+    shared: &Shared,
+    report: &Report,
+    kept: &Kept,
+    client: &Opencode,
+) -> Result<String, String> {
+    let mut phase = kept.keeper.phase();
+    let answer = async {
+        loop {
+            match client.version().await {
+                Ok(version) => return Ok(version),
+                Err(error @ (ClientError::Unreachable { .. } | ClientError::Unanswered(_))) => {
+                    report.status(|status| status.message = format!("{error} yet"));
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    };
+    tokio::select! {
+        answered = answer => answered,
+        _ = phase.wait_for(|phase| phase.exit().is_some()) => Err("it ended before it answered".to_owned()),
+        () = shared.ending.cancelled() => Err("Countersign was stopped".to_owned()),
+        () = tokio::time::sleep(READY_LIMIT) => Err(format!("it did not answer for {} s", READY_LIMIT.as_secs())),
+    }
 }
 
 /// Attends to an engine that somebody else runs: it is never started or stopped.
