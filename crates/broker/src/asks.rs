@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use countersign_core::answer::{Answer, Choice};
-use countersign_core::ask::{Ask, AskPhase, AskState, Subject};
+use countersign_core::ask::{Ask, AskState, Subject};
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{AskId, SessionId};
 use countersign_core::rule;
@@ -65,15 +65,21 @@ impl Broker {
         self.context(caller, ask).await
     }
 
+    /// An ask that the caller may answer.
+    pub async fn answerable(&self, caller: &Caller, id: AskId) -> Result<Ask, BrokerError> {
+        let ask = self.visible_ask(caller, id).await?;
+        caller.require_in(Grant::Answer, ask.workspace)?;
+        Ok(ask)
+    }
+
     /// Answers an ask. Whether the answer stands is in the outcome; who may not answer, or answers
     /// something that cannot be, gets an error and changes nothing.
     pub async fn answer(
         &self,
         caller: &Caller,
-        id: AskId,
+        ask: &Ask,
         choice: Choice,
     ) -> Result<Answered, BrokerError> {
-        let ask = self.visible_ask(caller, id).await?;
         caller.require_in(Grant::Answer, ask.workspace)?;
         choice.check(&ask.subject)?;
         if matches!(choice, Choice::AllowAlways { .. }) {
@@ -87,6 +93,7 @@ impl Broker {
             at: now,
             rule: None,
         };
+        let id = ask.id;
         let answered = self.store.answer(id, answer, now).await?;
         if let Answered::Won(ask) = &answered {
             tracing::info!(ask.id = %id, actor.id = %caller.actor().id, "ask `{id}` was answered");
@@ -137,12 +144,7 @@ impl Broker {
     }
 
     async fn open_asks_of(&self, session: SessionId) -> Result<Vec<Ask>, BrokerError> {
-        let filter = AskFilter {
-            phase: Some(AskPhase::Open),
-            session: Some(session),
-            ..AskFilter::default()
-        };
-        Ok(self.store.asks(filter, SIBLING_LIMIT).await?)
+        Ok(self.store.open_asks(session, SIBLING_LIMIT).await?)
     }
 }
 

@@ -156,6 +156,22 @@ impl Store {
         rows.into_iter().map(Ask::try_from).collect()
     }
 
+    /// The open asks of a session, newest first, at most `limit` of them.
+    pub async fn open_asks(&self, session: SessionId, limit: i64) -> Result<Vec<Ask>, StoreError> {
+        // The state is part of the text: a bound value does not find the index of what is open.
+        const LIST: &str = select_asks!(
+            "WHERE asks.session = $1 AND asks.state = 'open' ORDER BY asks.id DESC LIMIT $2"
+        );
+        let rows: Vec<AskRow> = on_db!(&self.db, |pool| {
+            sqlx::query_as(LIST)
+                .bind(session.to_string())
+                .bind(limit)
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Ask::try_from).collect()
+    }
+
     /// The asks of a run that can still change: open, or answered and not yet delivered.
     pub async fn live_asks(&self, run: RunId) -> Result<Vec<Ask>, StoreError> {
         const LIST: &str = select_asks!(

@@ -102,9 +102,9 @@ pub(crate) async fn answer_ask(
     let caller = &admitted.caller;
     caller.require(Grant::Answer)?;
     let broker = &server.broker;
-    let offered = broker.ask(caller, id).await?.ask.options;
-    let choice = request.choice(&offered, broker.clock().now())?;
-    match broker.answer(caller, id, choice).await? {
+    let ask = broker.answerable(caller, id).await?;
+    let choice = request.choice(&ask.options, broker.clock().now())?;
+    match broker.answer(caller, &ask, choice).await? {
         Answered::Won(ask) | Answered::Repeated(ask) => {
             Ok(Json(view_ask(&server, caller, ask).await?))
         }
