@@ -6,7 +6,7 @@ use countersign_core::time::Timestamp;
 use serde_json::json;
 
 use crate::Store;
-use crate::database::{on_db, on_tx};
+use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::write::COUNTERSIGN;
 
@@ -34,14 +34,15 @@ pub struct Alarm {
     pub alarm: NewAlarm,
 }
 
-#[derive(sqlx::FromRow)]
-struct AlarmRow {
-    id: String,
-    workspace: String,
-    session: Option<String>,
-    ask: Option<String>,
-    at: i64,
-    message: String,
+row! {
+    struct AlarmRow {
+        id: String,
+        workspace: String,
+        session: Option<String>,
+        ask: Option<String>,
+        at: i64,
+        message: String,
+    }
 }
 
 impl TryFrom<AlarmRow> for Alarm {

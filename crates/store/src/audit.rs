@@ -6,7 +6,7 @@ use countersign_core::id::WorkspaceId;
 use countersign_core::time::Timestamp;
 
 use crate::Store;
-use crate::database::on_db;
+use crate::database::{on_db, row};
 use crate::error::StoreError;
 
 /// How many entries are read at a time when a chain is followed.
@@ -21,17 +21,18 @@ pub struct ChainVerdict {
     pub outcome: Result<i64, BrokenChain>,
 }
 
-#[derive(sqlx::FromRow)]
-struct AuditRow {
-    workspace: String,
-    seq: i64,
-    at: i64,
-    actor: String,
-    action: String,
-    subject: String,
-    detail: String,
-    previous: String,
-    hash: String,
+row! {
+    struct AuditRow {
+        workspace: String,
+        seq: i64,
+        at: i64,
+        actor: String,
+        action: String,
+        subject: String,
+        detail: String,
+        previous: String,
+        hash: String,
+    }
 }
 
 impl TryFrom<AuditRow> for AuditEntry {

@@ -5,16 +5,17 @@ use countersign_core::time::Timestamp;
 use tokio::sync::watch;
 
 use crate::Store;
-use crate::database::{Db, on_db};
+use crate::database::{Db, on_db, row};
 use crate::error::StoreError;
 use crate::write::WAKE_CHANNEL;
 
-#[derive(sqlx::FromRow)]
-struct EventRow {
-    seq: i64,
-    at: i64,
-    workspace: String,
-    body: String,
+row! {
+    struct EventRow {
+        seq: i64,
+        at: i64,
+        workspace: String,
+        body: String,
+    }
 }
 
 impl TryFrom<EventRow> for Event {

@@ -8,25 +8,26 @@ use countersign_core::time::Timestamp;
 use serde_json::json;
 
 use crate::Store;
-use crate::database::{Tx, on_db, on_tx};
+use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::write::{Write, name_in_audit, to_json};
 
-#[derive(sqlx::FromRow)]
-struct RuleRow {
-    id: String,
-    workspace: String,
-    session: Option<String>,
-    tool: String,
-    verdict: String,
-    matcher: String,
-    actor: String,
-    actor_kind: String,
-    actor_name: String,
-    made_at: i64,
-    made_from: Option<String>,
-    expires_at: Option<i64>,
-    revoked_at: Option<i64>,
+row! {
+    struct RuleRow {
+        id: String,
+        workspace: String,
+        session: Option<String>,
+        tool: String,
+        verdict: String,
+        matcher: String,
+        actor: String,
+        actor_kind: String,
+        actor_name: String,
+        made_at: i64,
+        made_from: Option<String>,
+        expires_at: Option<i64>,
+        revoked_at: Option<i64>,
+    }
 }
 
 impl TryFrom<RuleRow> for Rule {

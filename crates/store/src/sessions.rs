@@ -6,21 +6,22 @@ use countersign_core::session::{Activity, Session};
 use countersign_core::time::Timestamp;
 
 use crate::Store;
-use crate::database::{on_db, on_tx};
+use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
 
-#[derive(sqlx::FromRow)]
-struct SessionRow {
-    id: String,
-    workspace: String,
-    native_id: String,
-    parent: Option<String>,
-    title: String,
-    directory: String,
-    agent: String,
-    activity: String,
-    started_at: i64,
-    changed_at: i64,
+row! {
+    struct SessionRow {
+        id: String,
+        workspace: String,
+        native_id: String,
+        parent: Option<String>,
+        title: String,
+        directory: String,
+        agent: String,
+        activity: String,
+        started_at: i64,
+        changed_at: i64,
+    }
 }
 
 impl TryFrom<SessionRow> for Session {

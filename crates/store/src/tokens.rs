@@ -9,7 +9,7 @@ use countersign_core::token::{Token, TokenKind};
 use serde_json::json;
 
 use crate::Store;
-use crate::database::{Tx, on_db, on_tx};
+use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::write::name_in_audit;
 
@@ -45,19 +45,20 @@ pub struct Pairing {
     pub expires_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
-struct TokenRow {
-    id: String,
-    name: String,
-    kind: String,
-    actor: String,
-    actor_kind: String,
-    actor_name: String,
-    grants: String,
-    workspace: Option<String>,
-    made_at: i64,
-    expires_at: Option<i64>,
-    revoked_at: Option<i64>,
+row! {
+    struct TokenRow {
+        id: String,
+        name: String,
+        kind: String,
+        actor: String,
+        actor_kind: String,
+        actor_name: String,
+        grants: String,
+        workspace: Option<String>,
+        made_at: i64,
+        expires_at: Option<i64>,
+        revoked_at: Option<i64>,
+    }
 }
 
 impl TryFrom<TokenRow> for Token {

@@ -6,16 +6,17 @@ use countersign_core::session::{Item, TranscriptItem};
 use countersign_core::time::Timestamp;
 
 use crate::Store;
-use crate::database::{Tx, on_db, on_tx};
+use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::write::{Write, to_json};
 
-#[derive(sqlx::FromRow)]
-struct ItemRow {
-    seq: i64,
-    native_id: String,
-    at: i64,
-    body: String,
+row! {
+    struct ItemRow {
+        seq: i64,
+        native_id: String,
+        at: i64,
+        body: String,
+    }
 }
 
 impl TryFrom<ItemRow> for TranscriptItem {

@@ -8,7 +8,7 @@ use countersign_core::time::Timestamp;
 use serde_json::json;
 
 use crate::Store;
-use crate::database::{on_db, on_tx};
+use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::write::{name_in_audit, to_json};
 
@@ -29,16 +29,17 @@ pub struct NewTurn {
     pub agent: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
-struct TurnRow {
-    id: String,
-    session: String,
-    native_id: String,
-    prompt: String,
-    model: Option<String>,
-    agent: Option<String>,
-    started_at: i64,
-    outcome: Option<String>,
+row! {
+    struct TurnRow {
+        id: String,
+        session: String,
+        native_id: String,
+        prompt: String,
+        model: Option<String>,
+        agent: Option<String>,
+        started_at: i64,
+        outcome: Option<String>,
+    }
 }
 
 impl TryFrom<TurnRow> for Turn {

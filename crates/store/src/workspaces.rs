@@ -6,16 +6,17 @@ use countersign_core::time::Timestamp;
 use serde_json::json;
 
 use crate::Store;
-use crate::database::{on_db, on_tx};
+use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::write::COUNTERSIGN;
 
-#[derive(sqlx::FromRow)]
-struct WorkspaceRow {
-    id: String,
-    name: String,
-    path: String,
-    added_at: i64,
+row! {
+    struct WorkspaceRow {
+        id: String,
+        name: String,
+        path: String,
+        added_at: i64,
+    }
 }
 
 impl TryFrom<WorkspaceRow> for Workspace {

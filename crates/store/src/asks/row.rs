@@ -6,6 +6,7 @@ use countersign_core::ask::{Ask, AskPhase, AskState, Door};
 use countersign_core::delivery::{Delivery, DeliveryState};
 use countersign_core::time::Timestamp;
 
+use crate::database::row;
 use crate::error::StoreError;
 
 /// The columns of [`AskRow`]; what follows chooses the rows.
@@ -29,40 +30,41 @@ macro_rules! select_asks {
 
 pub(super) use select_asks;
 
-#[derive(sqlx::FromRow)]
-pub(super) struct AskRow {
-    id: String,
-    workspace: String,
-    door: String,
-    run: String,
-    session: String,
-    parent_session: Option<String>,
-    requester: String,
-    native_id: String,
-    directory: String,
-    subject: String,
-    raw: String,
-    options: String,
-    opened_at: i64,
-    expires_at: Option<i64>,
-    digest: String,
-    fingerprint: String,
-    likeness: String,
-    previous: Option<String>,
-    state: String,
-    ended_at: Option<i64>,
-    why: Option<String>,
-    choice: Option<String>,
-    surface: Option<String>,
-    answered_at: Option<i64>,
-    rule: Option<String>,
-    actor: Option<String>,
-    actor_kind: Option<String>,
-    actor_name: Option<String>,
-    delivery_state: Option<String>,
-    attempts: Option<i64>,
-    delivery_at: Option<i64>,
-    delivery_detail: Option<String>,
+row! {
+    pub(super) struct AskRow {
+        id: String,
+        workspace: String,
+        door: String,
+        run: String,
+        session: String,
+        parent_session: Option<String>,
+        requester: String,
+        native_id: String,
+        directory: String,
+        subject: String,
+        raw: String,
+        options: String,
+        opened_at: i64,
+        expires_at: Option<i64>,
+        digest: String,
+        fingerprint: String,
+        likeness: String,
+        previous: Option<String>,
+        state: String,
+        ended_at: Option<i64>,
+        why: Option<String>,
+        choice: Option<String>,
+        surface: Option<String>,
+        answered_at: Option<i64>,
+        rule: Option<String>,
+        actor: Option<String>,
+        actor_kind: Option<String>,
+        actor_name: Option<String>,
+        delivery_state: Option<String>,
+        attempts: Option<i64>,
+        delivery_at: Option<i64>,
+        delivery_detail: Option<String>,
+    }
 }
 
 impl AskRow {
