@@ -8,6 +8,15 @@
 //! - what became of the engine is in the run directory before anybody is told of it, unless the disk refuses;
 //! - no descendant of the engine is listened to, and nobody of another user.
 //!
+//! An engine that is talked to on its standard input and output has them *held* ([`Streams::Held`]): they are sockets whose
+//! other ends only the keeper has. A server takes them up on a second connection ([`Keeper::streams`]). Then
+//! - what the engine prints is kept by absolute offset until a server acknowledges it, within a limit beyond which the
+//!   engine has to wait; the next server reads on where the last one was safe, also when the engine is over by then;
+//! - a frame of input reaches the engine whole and in order, or not at all; with a tag it does so once in a life of the
+//!   engine, however often servers send it. A frame that was accepted is written even if its server goes away;
+//! - one server has the streams at a time, and the newest wins;
+//! - an engine that is to be ended first sees the end of its input.
+//!
 //! A keeper that is killed outright takes the engine's first process with it, and [`Attach::Orphaned`] finds the rest.
 //!
 //! The run directory (0700) holds `spec.json`, `state.json`, `keeper.sock`, `keeper.lock`, `keeper.log` and
@@ -18,6 +27,7 @@ mod client;
 mod connection;
 mod directory;
 mod error;
+mod held;
 mod launch;
 mod orphan;
 mod output;
@@ -28,8 +38,9 @@ mod wire;
 
 pub use client::{Attach, Keeper};
 pub use error::KeeperError;
+pub use held::{Chunk, HeldInput, HeldOutput, HeldStreams};
 pub use orphan::Orphan;
 pub use output::engine_log_tail;
 pub use resident::{KeeperFailure, run_keeper};
-pub use spec::{KeeperSpec, ReadyRule};
+pub use spec::{KeeperSpec, ReadyRule, Streams};
 pub use state::{Exit, ExitCause, ExitStatus, Phase, Stopped};

@@ -8,6 +8,14 @@
 
 #[path = "support/run.rs"]
 mod run;
+#[path = "keeper/stream_ends.rs"]
+mod stream_ends;
+#[path = "keeper/stream_faults.rs"]
+mod stream_faults;
+#[path = "keeper/streams.rs"]
+mod streams;
+#[path = "keeper/wire.rs"]
+mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -67,6 +67,15 @@ impl Brood {
         self.engine_status.get().cloned()
     }
 
+    /// Waits until the engine is over, and not longer than until `deadline`.
+    pub(super) async fn engine_over(&mut self, deadline: Instant) {
+        while self.engine.is_some() && self.engine_status().is_none() {
+            if timeout_at(deadline, self.changed()).await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Ends everybody. Returns how many could not be ended.
     pub(super) async fn end(&mut self, grace: Duration) -> usize {
         let kill_at = Instant::now() + grace;

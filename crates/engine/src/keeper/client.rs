@@ -1,7 +1,7 @@
 //! The server's side of a keeper: start one, find one again, hear from it, stop it.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::directory::RunDirectory;
 use super::error::KeeperError;
+use super::held::{Greeted, HeldStreams, take_up};
 use super::orphan::Orphan;
 use super::output::tail;
 use super::resident::LISTENING;
@@ -38,6 +39,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(20);
 /// A connection to a live keeper. Dropping it closes the connection; the engine lives on.
 #[derive(Debug)]
 pub struct Keeper {
+    directory: PathBuf,
     identity: ProcessIdentity,
     engine: Option<ProcessIdentity>,
     phase: watch::Receiver<Phase>,
@@ -186,7 +188,48 @@ impl Keeper {
         }
     }
 
+    /// Takes up the engine's streams, with its output from the offset `from` on.
+    ///
+    /// Only one has them: whoever had them before is told [`KeeperError::Displaced`], and what it was in the middle of
+    /// sending never reaches the engine. Refused if they are not held ([`Streams::Held`](super::Streams::Held)).
+    pub async fn streams(&self, from: u64) -> Result<HeldStreams, KeeperError> {
+        timeout(GREETING_LIMIT, self.take_up_streams(from))
+            .await
+            .map_err(|_| KeeperError::TooLong("hand over the engine's streams"))?
+    }
+
+    async fn take_up_streams(&self, from: u64) -> Result<HeldStreams, KeeperError> {
+        let directory = RunDirectory::open(&self.directory)
+            .map_err(|source| KeeperError::directory(&self.directory, source))?;
+        let (mut lines, writer) = call(&directory, self.identity, Role::Streams { from }).await?;
+        let greeting = match lines.next().await.map_err(KeeperError::Connection)? {
+            Some(Notice::Streams(greeting)) => greeting,
+            Some(Notice::OutOfReach(there)) => {
+                return Err(KeeperError::OutOfReach {
+                    asked: from,
+                    oldest: there.oldest,
+                    end: there.end,
+                });
+            }
+            Some(Notice::Refused(reason)) => return Err(KeeperError::Refused(reason)),
+            Some(Notice::Phase(_) | Notice::Stopped(_)) | None => return Err(KeeperError::Lost),
+        };
+        let (reader, read) = lines.into_rest();
+        take_up(Greeted {
+            reader,
+            read,
+            writer,
+            greeting,
+            from,
+        })
+        .await
+    }
+
     /// Ends the engine and everything that came of it, and waits for the keeper to leave.
+    ///
+    /// An engine whose streams are held first sees the end of its input. What it still prints can be had meanwhile: the
+    /// keeper waits a little for those who have the streams to acknowledge all of it, and not at all for those who drop
+    /// them.
     pub async fn stop(&self, grace: Duration) -> Result<Stopped, KeeperError> {
         let deadline = Instant::now() + grace + STOP_LIMIT;
         let request = Request::Stop {
@@ -218,26 +261,13 @@ impl Keeper {
     }
 
     async fn greet(directory: &RunDirectory, state: &State) -> Result<Self, KeeperError> {
-        let stream = UnixStream::connect(directory.socket())
-            .await
-            .map_err(KeeperError::Connection)?;
-        let listener = stream.peer_cred().map_err(KeeperError::Connection)?.pid();
-        let is_keeper = listener.and_then(|pid| u32::try_from(pid).ok()) == Some(state.keeper.pid);
-        if !(is_keeper && state.keeper.is_alive()) {
-            return Err(KeeperError::Impostor {
-                expected: state.keeper,
-                found: listener,
-            });
-        }
-        let (reader, mut writer) = stream.into_split();
-        let mut lines = Lines::new(reader);
-        wire::say(&mut writer, &Request::Hello(Role::Server))
-            .await
-            .map_err(KeeperError::Connection)?;
+        let (mut lines, writer) = call(directory, state.keeper, Role::Server).await?;
         let first = match lines.next().await.map_err(KeeperError::Connection)? {
             Some(Notice::Phase(phase)) => phase,
             Some(Notice::Refused(reason)) => return Err(KeeperError::Refused(reason)),
-            Some(Notice::Stopped(_)) | None => return Err(KeeperError::Lost),
+            Some(Notice::Stopped(_) | Notice::Streams(_) | Notice::OutOfReach(_)) | None => {
+                return Err(KeeperError::Lost);
+            }
         };
         let (phase_sender, phase) = watch::channel(first);
         let (stopped_sender, stopped) = watch::channel(None);
@@ -251,6 +281,7 @@ impl Keeper {
             stopped_sender,
         ));
         Ok(Self {
+            directory: directory.path().to_owned(),
             identity: state.keeper,
             engine: state.engine,
             phase,
@@ -259,6 +290,30 @@ impl Keeper {
             _conversation: conversation,
         })
     }
+}
+
+/// Connects to the keeper, and to nobody else, and says hello.
+async fn call(
+    directory: &RunDirectory,
+    keeper: ProcessIdentity,
+    role: Role,
+) -> Result<(Lines, OwnedWriteHalf), KeeperError> {
+    let stream = UnixStream::connect(directory.socket())
+        .await
+        .map_err(KeeperError::Connection)?;
+    let listener = stream.peer_cred().map_err(KeeperError::Connection)?.pid();
+    let is_keeper = listener.and_then(|pid| u32::try_from(pid).ok()) == Some(keeper.pid);
+    if !(is_keeper && keeper.is_alive()) {
+        return Err(KeeperError::Impostor {
+            expected: keeper,
+            found: listener,
+        });
+    }
+    let (reader, mut writer) = stream.into_split();
+    wire::say(&mut writer, &Request::Hello(role))
+        .await
+        .map_err(KeeperError::Connection)?;
+    Ok((Lines::new(reader), writer))
 }
 
 /// Finds out what a keeper that is gone left behind.
@@ -294,6 +349,10 @@ async fn converse(
                 Ok(Some(Notice::Phase(now))) => { phase.send_replace(now); }
                 Ok(Some(Notice::Stopped(outcome))) => { stopped.send_replace(Some(outcome)); }
                 Ok(Some(Notice::Refused(reason))) => tracing::warn!(reason, "the keeper refuses a request"),
+                Ok(Some(Notice::Streams(_) | Notice::OutOfReach(_))) => {
+                    tracing::warn!("the keeper speaks of streams where there are none");
+                    break;
+                }
                 Ok(None) => break,
                 Err(error) => {
                     tracing::warn!(error = %error, "the keeper is not understood");

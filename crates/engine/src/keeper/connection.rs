@@ -7,6 +7,7 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+use super::held::{self, Hold};
 use super::state::{Phase, Stopped};
 use super::wire::{self, Lines, Notice, Request, Role};
 use crate::process::{ProcessIdentity, tree};
@@ -37,33 +38,52 @@ pub(super) async fn attend(
     stream: UnixStream,
     keeper: ProcessIdentity,
     news: News,
+    hold: Option<Hold>,
     events: mpsc::Sender<Event>,
 ) {
     let admitted = admit(&stream, keeper);
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(reader);
-    let refusal = match admitted {
-        Err(reason) => Some(reason),
+    let hello = match admitted {
+        Err(reason) => Err(reason),
         Ok(()) => match timeout(HELLO_LIMIT, lines.next()).await {
-            Ok(Ok(Some(Request::Hello(Role::Server)))) => None,
-            Ok(Ok(Some(Request::Stop { .. }))) => Some("say hello first".to_owned()),
+            Ok(Ok(Some(Request::Hello(Role::Server)))) => Ok(Wish::News),
+            Ok(Ok(Some(Request::Hello(Role::Streams { from })))) => hold
+                .map(|hold| Wish::Streams { hold, from })
+                .ok_or_else(|| "the engine's streams are not held".to_owned()),
+            Ok(Ok(Some(Request::Stop { .. }))) => Err("say hello first".to_owned()),
             Ok(Ok(None)) => return,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("no hello in time".to_owned()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("no hello in time".to_owned()),
         },
     };
-    if let Some(reason) = refusal {
-        tracing::warn!(reason, "a caller is refused");
-        // Whoever is refused and does not listen misses nothing.
-        drop(wire::say(&mut writer, &Notice::Refused(reason)).await);
-        return;
-    }
+    let wish = match hello {
+        Ok(wish) => wish,
+        Err(reason) => {
+            tracing::warn!(reason, "a caller is refused");
+            // Whoever is refused and does not listen misses nothing.
+            drop(wire::say(&mut writer, &Notice::Refused(reason)).await);
+            return;
+        }
+    };
     if events.send(Event::ServerCame).await.is_err() {
         return;
     }
-    let told_exit = keep_informed(lines, writer, news, &events).await;
+    let told_exit = match wish {
+        Wish::News => keep_informed(lines, writer, news, &events).await,
+        Wish::Streams { hold, from } => {
+            held::attend(lines, writer, from, hold, news.stopped).await;
+            false
+        }
+    };
     // The keeper that no longer takes events is leaving.
     drop(events.send(Event::ServerWent { told_exit }).await);
+}
+
+/// What a caller that is listened to wants.
+enum Wish {
+    News,
+    Streams { hold: Hold, from: u64 },
 }
 
 /// Admits callers of the same user (or root) that do not descend from the keeper; anything unclear is refused.
@@ -113,12 +133,15 @@ async fn keep_informed(
                     continue;
                 }
                 Ok(Some(Request::Hello(Role::Server))) => continue,
+                Ok(Some(Request::Hello(Role::Streams { .. }))) => {
+                    Notice::Refused("streams have a connection of their own".to_owned())
+                }
                 Ok(None) => return told_exit,
                 Err(error) => Notice::Refused(error.to_string()),
             },
         };
         let over = match &notice {
-            Notice::Phase(_) => false,
+            Notice::Phase(_) | Notice::Streams(_) | Notice::OutOfReach(_) => false,
             Notice::Stopped(_) | Notice::Refused(_) => true,
         };
         if wire::say(&mut writer, &notice).await.is_err() {

@@ -53,6 +53,32 @@ pub enum KeeperError {
     /// The engine ended before it was ready.
     #[error("the engine ended before it was ready: {0:?}")]
     Exited(Exit),
+    /// The engine's output cannot be had, or be acknowledged, from there.
+    #[error("the engine's output is held from {oldest} to {end}, {asked} is not in it")]
+    OutOfReach {
+        /// The offset that was asked for.
+        asked: u64,
+        /// The oldest offset that can be asked for.
+        oldest: u64,
+        /// The newest.
+        end: u64,
+    },
+    /// A newer connection has the engine's streams.
+    #[error("a newer connection has the engine's streams")]
+    Displaced,
+    /// The engine takes no more input, and did not take this.
+    #[error("the engine takes no more input")]
+    InputOver,
+    /// A frame of input, or its tag, is longer than the keeper takes.
+    #[error("a {what} of {length} bytes is longer than the keeper takes ({limit})")]
+    TooLarge {
+        /// What it is.
+        what: &'static str,
+        /// How long it is.
+        length: usize,
+        /// How long it may be.
+        limit: usize,
+    },
     /// The processes that a keeper left could not be listed.
     #[error("the processes of the run cannot be listed")]
     Processes(#[source] io::Error),

@@ -35,17 +35,17 @@ pub(super) fn tail(path: &Path, limit: u64) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Both outputs of an engine.
+/// The outputs of an engine that are logged: both, or only the second if the first is held.
 #[derive(Debug)]
 pub(super) struct Outputs {
-    stdout: pipe::Receiver,
+    stdout: Option<pipe::Receiver>,
     stderr: pipe::Receiver,
 }
 
 impl Outputs {
-    pub(super) fn new(stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
+    pub(super) fn new(stdout: Option<OwnedFd>, stderr: OwnedFd) -> io::Result<Self> {
         Ok(Self {
-            stdout: pipe::Receiver::from_owned_fd(stdout)?,
+            stdout: stdout.map(pipe::Receiver::from_owned_fd).transpose()?,
             stderr: pipe::Receiver::from_owned_fd(stderr)?,
         })
     }
@@ -60,11 +60,11 @@ impl Outputs {
     ) {
         let mut search = ready_line.map(|line| (line, ready));
         let (mut from_stdout, mut from_stderr) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
-        let (mut stdout_open, mut stderr_open) = (true, true);
+        let (mut stdout_open, mut stderr_open) = (self.stdout.is_some(), true);
         while stdout_open || stderr_open {
             // Both reads are cancel-safe: bytes are taken only by the one that completes.
             let printed = tokio::select! {
-                read = self.stdout.read(&mut from_stdout), if stdout_open => {
+                read = read(&mut self.stdout, &mut from_stdout), if stdout_open => {
                     let printed = from_stdout.get(..read.unwrap_or(0)).unwrap_or_default();
                     stdout_open = !printed.is_empty();
                     if let Some(line) = search.as_mut().and_then(|(line, _)| line.find_in(printed))
@@ -85,6 +85,14 @@ impl Outputs {
                 tracing::warn!(error = %error, "the engine's output could not be logged");
             }
         }
+    }
+}
+
+/// Reads what there is, which is nothing of an output that is not there.
+async fn read(from: &mut Option<pipe::Receiver>, into: &mut [u8]) -> io::Result<usize> {
+    match from {
+        Some(from) => from.read(into).await,
+        None => Ok(0),
     }
 }
 

@@ -13,9 +13,10 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::brood::Brood;
 use super::connection::{self, Event, News};
 use super::directory::RunDirectory;
+use super::held::{Hold, Progress};
 use super::launch::{Launched, launch};
 use super::output::{Log, ReadyLine};
-use super::spec::{KeeperSpec, ReadyRule, SPEC_FILE};
+use super::spec::{KeeperSpec, ReadyRule, SPEC_FILE, Streams};
 use super::state::{Exit, ExitCause, ExitStatus, Phase, STATE_FILE, State, Stopped};
 use crate::process;
 
@@ -24,6 +25,10 @@ pub(super) const LISTENING: &str = "listening";
 
 /// How long the leftovers of an engine that ended by itself get to end in order.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(2);
+
+/// The longest time for which an engine may end by itself once its input is closed. It is never more than half the
+/// grace: the rest is for those who do not mind the end of their input.
+const END_OF_INPUT_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long the last output and the last news may take to be written when everything is over.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
@@ -82,6 +87,9 @@ struct Resident {
     stopped: watch::Sender<Option<Stopped>>,
     ready: oneshot::Receiver<String>,
     capture: JoinSet<()>,
+    /// The engine's streams, if they are held, and what reads and writes them.
+    hold: Option<Hold>,
+    streams: JoinSet<()>,
     terminate: Signal,
     servers: usize,
     lonely_since: Instant,
@@ -109,8 +117,18 @@ impl Resident {
 
         let (ready_found, ready) = oneshot::channel();
         let mut capture = JoinSet::new();
+        let mut streams = JoinSet::new();
+        let mut hold = match spec.streams {
+            Streams::Logged => None,
+            Streams::Held { .. } => Some(Hold::of_nothing()),
+        };
         let phase = match launch(spec) {
-            Ok(Launched { identity, outputs }) => {
+            Ok(launched) => {
+                let Launched {
+                    identity,
+                    outputs,
+                    held,
+                } = launched;
                 brood.add_engine(identity);
                 let (phase, line) = match spec.ready.clone() {
                     ReadyRule::Started => (Phase::Ready { line: None }, None),
@@ -119,6 +137,10 @@ impl Resident {
                     }
                 };
                 capture.spawn(outputs.capture(log, line, ready_found));
+                if let Some(ends) = held {
+                    let taken = Hold::take(ends, spec.streams.spool_limit(), &mut streams);
+                    hold = Some(taken.map_err(KeeperFailure::SetUp)?);
+                }
                 phase
             }
             Err(error) => Phase::Exited(Exit {
@@ -136,6 +158,8 @@ impl Resident {
             stopped: watch::Sender::new(None),
             ready,
             capture,
+            hold,
+            streams,
             terminate,
             servers: 0,
             lonely_since: Instant::now(),
@@ -154,7 +178,7 @@ impl Resident {
         let mut connections = JoinSet::new();
         let leave = self.attend(&mut connections).await;
         if let Leave::End { cause, grace } = leave {
-            let left = self.brood.end(grace).await;
+            let left = self.end_tree(grace).await;
             if self.exit().is_none() {
                 let status = self.brood.engine_status().unwrap_or(ExitStatus::Unknown);
                 self.note_exit(status, cause).await;
@@ -162,11 +186,7 @@ impl Resident {
             if let Some(exit) = self.exit() {
                 self.stopped.send_replace(Some(Stopped { exit, left }));
             }
-            // Those who are there hear the last news before they are let go.
-            let farewell = async { while connections.join_next().await.is_some() {} };
-            if timeout(FAREWELL_LIMIT, farewell).await.is_err() {
-                tracing::warn!("a server did not take the last news");
-            }
+            self.bid_farewell(&mut connections).await;
         }
         // The state may have been refused by a full disk before.
         self.record()
@@ -190,7 +210,8 @@ impl Resident {
         let (event_sender, mut events) = mpsc::channel(64);
         loop {
             let exited = self.exit().is_some();
-            if exited && self.told_exit && self.servers == 0 {
+            let output_taken = self.hold.as_ref().is_none_or(Hold::is_output_taken);
+            if exited && self.told_exit && output_taken && self.servers == 0 {
                 return Leave::Over;
             }
             let lonely_at = self.lonely_since + self.lonely_limit;
@@ -204,7 +225,8 @@ impl Resident {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         let news = News { phase: self.phase.subscribe(), stopped: self.stopped.subscribe() };
-                        connections.spawn(connection::attend(stream, self.brood.keeper(), news, event_sender.clone()));
+                        let (keeper, hold) = (self.brood.keeper(), self.hold.clone());
+                        connections.spawn(connection::attend(stream, keeper, news, hold, event_sender.clone()));
                     }
                     Err(error) => {
                         tracing::warn!(error = %error, "a caller could not be taken");
@@ -222,12 +244,47 @@ impl Resident {
                     Event::Stop { grace } => return Leave::End { cause: ExitCause::Stopped, grace },
                 },
                 Some(_) = connections.join_next() => {}
+                // The last of the engine's output may be the last thing that was waited for.
+                Some(_) = self.streams.join_next() => {}
                 () = sleep_until(lonely_at), if self.servers == 0 => {
                     return if exited {
                         Leave::Over
                     } else {
                         Leave::End { cause: ExitCause::Lonely, grace: self.grace }
                     };
+                }
+            }
+        }
+    }
+
+    /// Ends the engine and everybody who came of it. Returns how many could not be ended.
+    async fn end_tree(&mut self, grace: Duration) -> usize {
+        let kill_at = Instant::now() + grace;
+        if let Some(hold) = &self.hold {
+            hold.close_input();
+            let patience = END_OF_INPUT_LIMIT.min(grace / 2);
+            self.brood.engine_over(Instant::now() + patience).await;
+        }
+        let grace = kill_at.saturating_duration_since(Instant::now());
+        self.brood.end(grace).await
+    }
+
+    /// Lets servers go that have heard the last news, and have acknowledged the last output if they have the streams.
+    async fn bid_farewell(&self, connections: &mut JoinSet<()>) {
+        let mut progress = self.hold.as_ref().map(Hold::progress);
+        loop {
+            let farewell = async {
+                tokio::select! {
+                    gone = connections.join_next() => gone.is_some(),
+                    () = progress_in(&mut progress) => true,
+                }
+            };
+            match timeout(FAREWELL_LIMIT, farewell).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(_) => {
+                    tracing::warn!("a server did not take the last news");
+                    return;
                 }
             }
         }
@@ -255,6 +312,9 @@ impl Resident {
         let drained = async { while self.capture.join_next().await.is_some() {} };
         if timeout(FAREWELL_LIMIT, drained).await.is_err() {
             tracing::warn!("somebody still holds the engine's output open");
+        }
+        if let Some(hold) = &self.hold {
+            hold.tree_is_over();
         }
         self.lonely_since = Instant::now();
         self.enter(Phase::Exited(Exit { status, cause }));
@@ -284,5 +344,12 @@ impl Resident {
             phase: phase.clone(),
         };
         self.directory.write(STATE_FILE, &state)
+    }
+}
+
+async fn progress_in(streams: &mut Option<Progress>) {
+    match streams {
+        Some(progress) => progress.made().await,
+        None => std::future::pending().await,
     }
 }

@@ -32,8 +32,11 @@ pub struct KeeperSpec {
     /// What carries it belongs to this run, even when it is nobody's child any more. It is kept on disk.
     #[serde(default)]
     pub mark: Option<String>,
-    /// When the engine counts as ready.
+    /// When the engine counts as ready. One whose streams are held is so as soon as it is started.
     pub ready: ReadyRule,
+    /// What becomes of the engine's standard input and output.
+    #[serde(default)]
+    pub streams: Streams,
     /// For how many seconds the engine goes on without a server.
     #[serde(default = "default_lonely_limit_s")]
     pub lonely_limit_s: u64,
@@ -50,6 +53,41 @@ pub enum ReadyRule {
     Started,
     /// It prints a line that starts with this.
     StdoutLine(String),
+}
+
+/// What becomes of an engine's standard input and output. Its standard error is always logged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Streams {
+    /// There is no input, and the output is logged.
+    #[default]
+    Logged,
+    /// The keeper holds both for servers ([`Keeper::streams`](super::Keeper::streams)).
+    Held {
+        /// How many bytes of output are held that no server has acknowledged. The engine has to wait beyond them.
+        #[serde(default = "default_spool_bytes")]
+        spool_bytes: u64,
+    },
+}
+
+impl Streams {
+    /// How many bytes of output are held, if nothing else is wished.
+    pub const DEFAULT_SPOOL_BYTES: u64 = 4 * 1024 * 1024;
+
+    /// Returns streams that are held, within the usual limits.
+    pub fn held() -> Self {
+        Self::Held {
+            spool_bytes: Self::DEFAULT_SPOOL_BYTES,
+        }
+    }
+
+    /// Returns how many bytes of output are held.
+    pub(super) fn spool_limit(self) -> usize {
+        match self {
+            Self::Logged => 0,
+            Self::Held { spool_bytes } => usize::try_from(spool_bytes).unwrap_or(usize::MAX),
+        }
+    }
 }
 
 impl KeeperSpec {
@@ -98,4 +136,22 @@ fn default_lonely_limit_s() -> u64 {
 
 fn default_grace_ms() -> u64 {
     KeeperSpec::DEFAULT_GRACE_MS
+}
+
+fn default_spool_bytes() -> u64 {
+    Streams::DEFAULT_SPOOL_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_from_before_streams_could_be_held_is_still_read() {
+        let spec = r#"{"program":"p","args":[],"working_directory":"/","environment":{},"ready":"started"}"#;
+        let spec: KeeperSpec = serde_json::from_str(spec).unwrap();
+        assert_eq!(spec.streams, Streams::Logged);
+        let held: Streams = serde_json::from_str(r#"{"held":{}}"#).unwrap();
+        assert_eq!(held, Streams::held());
+    }
 }

@@ -3,12 +3,14 @@
 use std::io;
 use std::time::Duration;
 
+use bytes::{BufMut as _, BytesMut};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 
+use super::held::{Greeting, OutOfReach};
 use super::state::{Phase, Stopped};
 
 /// The longest line that is read.
@@ -31,7 +33,12 @@ pub(super) enum Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Role {
+    /// A server that wants to hear how the engine fares, and may end it.
     Server,
+    /// A server that wants the engine's streams, with its output from this offset on.
+    ///
+    /// What follows the keeper's answer is not in lines.
+    Streams { from: u64 },
 }
 
 /// What the keeper says to a server.
@@ -42,6 +49,10 @@ pub(super) enum Notice {
     Phase(Phase),
     /// The tree is ended, and the keeper leaves.
     Stopped(Stopped),
+    /// The engine's streams are the caller's.
+    Streams(Greeting),
+    /// The engine's output cannot be had from where the caller wants it.
+    OutOfReach(OutOfReach),
     /// The keeper does not talk to this caller, and why.
     Refused(String),
 }
@@ -83,13 +94,26 @@ impl Lines {
         }
         Ok(None)
     }
+
+    /// Ends the conversation in lines. Returns what was read beyond it, too.
+    pub(super) fn into_rest(self) -> (OwnedReadHalf, Vec<u8>) {
+        let read = self.reader.buffer().to_vec();
+        (self.reader.into_inner(), read)
+    }
 }
 
 /// Writes one value as a line.
 pub(super) async fn say<T: Serialize>(writer: &mut OwnedWriteHalf, value: &T) -> io::Result<()> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
+    let mut line = BytesMut::new();
+    put_line(&mut line, value)?;
     timeout(WRITE_LIMIT, writer.write_all(&line)).await?
+}
+
+/// Puts one value as a line.
+pub(super) fn put_line<T: Serialize>(out: &mut BytesMut, value: &T) -> io::Result<()> {
+    serde_json::to_writer(out.writer(), value)?;
+    out.put_u8(b'\n');
+    Ok(())
 }
 
 #[cfg(test)]
@@ -113,6 +137,15 @@ mod tests {
             .unwrap(),
             serde_json::to_string(&Notice::Phase(Phase::Exited(exit.clone()))).unwrap(),
             serde_json::to_string(&Notice::Stopped(Stopped { exit, left: 0 })).unwrap(),
+            serde_json::to_string(&Request::Hello(Role::Streams { from: 7 })).unwrap(),
+            serde_json::to_string(&Notice::Streams(Greeting {
+                oldest: 1,
+                end: 2,
+                output_over: false,
+                tags: 3,
+            }))
+            .unwrap(),
+            serde_json::to_string(&Notice::OutOfReach(OutOfReach { oldest: 1, end: 2 })).unwrap(),
         ];
         assert_eq!(
             spoken,
@@ -123,6 +156,9 @@ mod tests {
                 r#"{"phase":{"ready":{"line":"up"}}}"#,
                 r#"{"phase":{"exited":{"status":{"code":0},"cause":"stopped"}}}"#,
                 r#"{"stopped":{"exit":{"status":{"code":0},"cause":"stopped"},"left":0}}"#,
+                r#"{"hello":{"streams":{"from":7}}}"#,
+                r#"{"streams":{"oldest":1,"end":2,"output_over":false,"tags":3}}"#,
+                r#"{"out_of_reach":{"oldest":1,"end":2}}"#,
             ]
         );
     }

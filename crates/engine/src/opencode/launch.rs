@@ -11,7 +11,7 @@ use countersign_core::id::RunId;
 use rand::RngExt as _;
 
 use crate::environment::allowed_environment;
-use crate::keeper::{KeeperSpec, ReadyRule};
+use crate::keeper::{KeeperSpec, ReadyRule, Streams};
 use crate::opencode::endpoint::Endpoint;
 use crate::opencode::policy;
 
@@ -81,6 +81,7 @@ impl Launch {
             kept_variables: BTreeSet::from([PASSWORD.to_owned()]),
             mark: Some(MARK.to_owned()),
             ready: ReadyRule::StdoutLine(READY_LINE.to_owned()),
+            streams: Streams::Logged,
             lonely_limit_s: self.lonely_limit_s,
             grace_ms: KeeperSpec::DEFAULT_GRACE_MS,
         })

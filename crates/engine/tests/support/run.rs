@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use countersign_engine::keeper::{Attach, Exit, Keeper, KeeperSpec, ReadyRule};
+use countersign_engine::keeper::{Attach, Exit, Keeper, KeeperSpec, ReadyRule, Streams};
 use countersign_engine::process::{ProcessIdentity, tree};
 use tempfile::TempDir;
 
@@ -38,10 +38,19 @@ impl Run {
             kept_variables: BTreeSet::new(),
             mark: Some("RUN_MARK".to_owned()),
             ready: ReadyRule::StdoutLine("listening on".to_owned()),
+            streams: Streams::Logged,
             lonely_limit_s: 60,
             grace_ms: 1_000,
         };
         Self { home, spec }
+    }
+
+    /// An engine whose streams are held.
+    pub(crate) fn held(script: &str) -> Self {
+        let mut run = Self::of(script);
+        run.spec.ready = ReadyRule::Started;
+        run.spec.streams = Streams::held();
+        run
     }
 
     pub(crate) fn directory(&self) -> PathBuf {
