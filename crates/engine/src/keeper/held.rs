@@ -224,7 +224,7 @@ impl Progress {
     /// Waits for a change. Cancel-safe.
     pub(super) async fn made(&mut self) {
         if self.0.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -23,6 +23,12 @@ async fn take_all(mut streams: HeldStreams) -> Vec<u8> {
     bytes
 }
 
+/// What `seq 1 LAST` prints.
+fn numbers(last: u32) -> String {
+    let lines: Vec<String> = (1..=last).map(|number| number.to_string()).collect();
+    lines.join("\n") + "\n"
+}
+
 #[tokio::test]
 async fn a_stop_is_the_end_of_the_input_first_and_the_last_words_are_heard() {
     let run = Run::held("cat; echo goodbye; exit 4");
@@ -108,7 +114,7 @@ async fn until_oldest(keeper: &countersign_engine::keeper::Keeper, offset: u64) 
 #[tokio::test]
 async fn what_was_printed_before_a_crash_waits_for_a_server() {
     let run = Run::held("until [ -e go ]; do sleep 0.01; done; seq 1 100000; exit 3");
-    let printed: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
+    let printed = numbers(100_000);
     let keeper = run.start().await;
     let (identity, engine) = (keeper.identity(), keeper.engine().unwrap());
     std::fs::write(run.file("go"), "").unwrap();
@@ -140,7 +146,7 @@ async fn what_was_printed_before_a_crash_waits_for_a_server() {
 async fn last_words_beyond_the_limit_of_the_spool_are_kept_too() {
     let mut run = Run::held("seq 1 20000; exit 3");
     run.spec.streams = countersign_engine::keeper::Streams::Held { spool_bytes: 1000 };
-    let printed: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
+    let printed = numbers(20_000);
     let keeper = run.start().await;
     let streams = within(keeper.streams(0)).await.unwrap();
     let heard = take_all(streams).await;

@@ -149,7 +149,6 @@ impl Counting {
 }
 
 async fn cut_at_random(seed: u64) {
-    println!("seed {seed}");
     let mut run = Run::held("exec cat");
     run.spec.streams = Streams::Held { spool_bytes: SPOOL };
     let keeper = run.start().await;
@@ -209,14 +208,17 @@ async fn cut_at_random(seed: u64) {
     within(async { tokio::join!(end, server.hear_all(&mut streams)) }).await;
     assert!(server.heard == server.sent, "seed {seed}");
     assert_eq!(within(streams.output.next()).await.unwrap(), None);
-    drop(streams);
+    // The keeper does not wait for an acknowledgement from somebody who is gone.
+    drop((streams, input));
     assert_eq!(within(keeper.stop(GRACE)).await.unwrap().left, 0);
 }
 
 #[tokio::test]
 async fn connections_that_are_cut_at_random_lose_and_double_nothing() {
-    for _ in 0..6 {
-        cut_at_random(rand::random()).await;
+    for _ in 0..8 {
+        let seed = rand::random();
+        println!("seed {seed}");
+        cut_at_random(seed).await;
     }
 }
 
@@ -257,7 +259,7 @@ async fn a_connection_that_speaks_nonsense_is_closed_and_harms_nobody() {
     for words in nonsense {
         let (mut raw, _) = Raw::greet(&run, 0);
         raw.send(words);
-        assert!(raw.is_closed());
+        assert!(raw.hears_the_end());
     }
     let mut streams = within(keeper.streams(0)).await.unwrap();
     crate::streams::write(&streams.input, None, "sense\n").await;

@@ -25,7 +25,7 @@ impl Raw {
     }
 
     /// Tells whether the keeper hangs up.
-    pub(crate) fn is_closed(mut self) -> bool {
+    pub(crate) fn hears_the_end(mut self) -> bool {
         let mut rest = Vec::new();
         match self.stream.read_to_end(&mut rest) {
             Ok(_) => true,

@@ -3,6 +3,7 @@
 //! There is one at a time: a newer one ends an older, whose frame, if it was not accepted yet, is dropped whole.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -42,7 +43,7 @@ pub(in crate::keeper) async fn attend(
         return;
     }
     for tag in &attached.tags {
-        ToServer::Tag(tag.clone()).put(&mut out);
+        ToServer::Tag(Arc::clone(tag)).put(&mut out);
     }
     let state = hold.watch();
     let attachment = Attachment::new(&attached, from, hold, out);
@@ -128,7 +129,7 @@ impl Attachment {
             }
             // All arms are cancel-safe: what was read of a message and what is left to be written stay where they are.
             tokio::select! {
-                message = messages.from_server() => match message {
+                message = messages.next_of_server() => match message {
                     Ok(Some(message)) => self.hear(message)?,
                     Ok(None) => return Ok(()),
                     Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),

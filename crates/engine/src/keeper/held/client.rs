@@ -125,7 +125,7 @@ pub(in crate::keeper) async fn take_up(greeted: Greeted) -> Result<HeldStreams, 
     let mut messages = Messages::new(reader, &read);
     let mut tags = AcceptedTags::default();
     for _ in 0..greeting.tags {
-        let message = messages.from_keeper().await;
+        let message = messages.next_of_keeper().await;
         match message.map_err(KeeperError::Connection)? {
             Some(ToServer::Tag(tag)) => tags.insert(tag),
             Some(ToServer::Displaced) => return Err(KeeperError::Displaced),

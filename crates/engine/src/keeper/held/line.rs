@@ -83,7 +83,7 @@ impl Line {
             self.put_offsets(taken, acknowledge);
             // All arms are cancel-safe: what was read of a message and what is left to be written stay where they are.
             tokio::select! {
-                message = messages.from_keeper() => match message? {
+                message = messages.next_of_keeper() => match message? {
                     Some(ToServer::Displaced) => return Ok(End::Displaced),
                     Some(message) => self.hear(message)?,
                     None => return Ok(End::Lost),

@@ -170,7 +170,7 @@ mod tests {
             let mut printed: Vec<u8> = Vec::new();
             for (length, acknowledged, looked_at) in steps {
                 let piece: Vec<u8> = (0..length.min(spool.room()))
-                    .map(|place| ((printed.len() + place) % 251) as u8)
+                    .map(|place| u8::try_from((printed.len() + place) % 251).unwrap())
                     .collect();
                 spool.append(&piece);
                 printed.extend(&piece);

@@ -175,7 +175,7 @@ impl<R: AsyncRead + Unpin> Messages<R> {
     }
 
     /// Returns what the server says next, `None` when it is gone, in the middle of a message or not. Cancel-safe.
-    pub(super) async fn from_server(&mut self) -> io::Result<Option<ToKeeper>> {
+    pub(super) async fn next_of_server(&mut self) -> io::Result<Option<ToKeeper>> {
         let Some((kind, body)) = self.next(LONGEST_TO_KEEPER).await? else {
             return Ok(None);
         };
@@ -185,7 +185,7 @@ impl<R: AsyncRead + Unpin> Messages<R> {
     }
 
     /// Returns what the keeper says next, `None` when it is gone, in the middle of a message or not. Cancel-safe.
-    pub(super) async fn from_keeper(&mut self) -> io::Result<Option<ToServer>> {
+    pub(super) async fn next_of_keeper(&mut self) -> io::Result<Option<ToServer>> {
         let Some((kind, body)) = self.next(LONGEST_TO_SERVER).await? else {
             return Ok(None);
         };
@@ -288,9 +288,9 @@ mod tests {
     #[tokio::test]
     async fn a_message_that_announces_too_much_is_not_waited_for() {
         let mut announced = b"\x01".to_vec();
-        announced.extend((LONGEST_TO_KEEPER as u32 + 1).to_le_bytes());
+        announced.extend(u32::try_from(LONGEST_TO_KEEPER + 1).unwrap().to_le_bytes());
         let mut messages = Messages::new(tokio::io::empty(), &announced);
-        let refused = messages.from_server().await.unwrap_err();
+        let refused = messages.next_of_server().await.unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
     }
 
@@ -300,7 +300,7 @@ mod tests {
         frame(Some("tag"), b"never whole").put(&mut out);
         for cut in 0..out.len() {
             let mut messages = Messages::new(tokio::io::empty(), &out[..cut]);
-            assert_eq!(messages.from_server().await.unwrap(), None);
+            assert_eq!(messages.next_of_server().await.unwrap(), None);
         }
     }
 
@@ -322,7 +322,9 @@ mod tests {
             cuts in proptest::collection::vec(1usize..3_000, 1..20),
         ) {
             let mut out = BytesMut::new();
-            sent.iter().for_each(|message| message.put(&mut out));
+            for message in &sent {
+                message.put(&mut out);
+            }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             let received = runtime.block_on(async {
                 let (mut near, far) = tokio::io::duplex(100_000);
@@ -334,7 +336,7 @@ mod tests {
                     near.write_all(&piece).await.unwrap();
                     // Reading is cancelled in the middle of messages again and again.
                     while let Ok(message) = tokio::time::timeout(
-                        std::time::Duration::ZERO, messages.from_server()).await {
+                        std::time::Duration::ZERO, messages.next_of_server()).await {
                         received.extend(message.unwrap());
                     }
                 }
@@ -348,9 +350,9 @@ mod tests {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(async {
                 let mut messages = Messages::new(tokio::io::empty(), &bytes);
-                while let Ok(Some(_)) = messages.from_server().await {}
+                while let Ok(Some(_)) = messages.next_of_server().await {}
                 let mut messages = Messages::new(tokio::io::empty(), &bytes);
-                while let Ok(Some(_)) = messages.from_keeper().await {}
+                while let Ok(Some(_)) = messages.next_of_keeper().await {}
             });
         }
     }
