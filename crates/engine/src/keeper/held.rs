@@ -8,6 +8,7 @@
 mod attachment;
 mod client;
 mod line;
+mod memory;
 mod spool;
 mod stdio;
 mod tags;

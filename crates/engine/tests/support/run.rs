@@ -103,6 +103,13 @@ impl Drop for Run {
         for process in self.processes() {
             kill(process);
         }
+        // The keeper might wait for somebody to hear of it.
+        let state = std::fs::read(self.directory().join("state.json")).unwrap_or_default();
+        let state: serde_json::Value = serde_json::from_slice(&state).unwrap_or_default();
+        let keeper = state.get("keeper").cloned().unwrap_or_default();
+        if let Ok(keeper) = serde_json::from_value::<ProcessIdentity>(keeper) {
+            kill(keeper);
+        }
     }
 }
 

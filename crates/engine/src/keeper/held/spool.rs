@@ -6,11 +6,16 @@ use std::collections::VecDeque;
 
 use bytes::BytesMut;
 
+use super::memory;
+
 /// How much one block holds. All but the last are full, so that an offset's place can be computed.
 const BLOCK: usize = 64 * 1024;
 
 /// What the first bytes of a block take: most of what engines print is short and soon acknowledged.
 const SMALLEST_BLOCK: usize = 1024;
+
+/// From how many blocks on it is worth while to see that their memory does not stay with the allocator.
+const MANY_BLOCKS: usize = 16;
 
 /// A bounded window into an engine's output.
 #[derive(Debug)]
@@ -21,6 +26,8 @@ pub(super) struct Spool {
     base: u64,
     oldest: u64,
     end: u64,
+    /// The most blocks there were since there were none.
+    most_blocks: usize,
 }
 
 impl Spool {
@@ -32,6 +39,7 @@ impl Spool {
             base: 0,
             oldest: 0,
             end: 0,
+            most_blocks: 0,
         }
     }
 
@@ -63,6 +71,7 @@ impl Spool {
             block.extend_from_slice(now);
             printed = later;
         }
+        self.most_blocks = self.most_blocks.max(self.blocks.len());
     }
 
     /// Lets go of everything before `offset`. Returns whether there was anything to let go.
@@ -74,6 +83,10 @@ impl Spool {
         if self.oldest == self.end {
             self.blocks = VecDeque::new();
             self.base = self.end;
+            if self.most_blocks >= MANY_BLOCKS {
+                memory::give_back();
+            }
+            self.most_blocks = 0;
         }
         while self.blocks.len() > 1 && length(self.base, self.oldest) >= BLOCK {
             self.blocks.pop_front();
