@@ -5,11 +5,32 @@ use serde_json::{Map, Value, json};
 /// What a line break in a sub-agent's prompt is written as.
 const NESTED_LINE_BREAK: &str = " ;; ";
 
+/// What agents call the same tool; the first name is the one that directives have for it.
+const NAMES: [&[&str]; 6] = [
+    &["bash", "run_shell_command", "exec_command", "shell"],
+    &["read", "read_file"],
+    &["write", "write_file"],
+    &["edit", "replace"],
+    &["question", "AskUserQuestion", "ask_user"],
+    &["task", "Agent"],
+];
+
+/// Returns all names of the tool that `name` is one of, `name` itself first.
+pub(super) fn names_of(name: &str) -> impl Iterator<Item = &str> {
+    [name].into_iter().chain(same_tool(name).iter().copied())
+}
+
+fn same_tool(name: &str) -> &'static [&'static str] {
+    let is_name = |other: &&str| other.eq_ignore_ascii_case(name);
+    let tool = NAMES.iter().find(|names| names.iter().any(is_name));
+    tool.copied().unwrap_or_default()
+}
+
 /// Returns the arguments of `tool` for the short form `argument`.
 pub(super) fn shape(tool: &str, argument: &str, schema: &Value) -> Value {
     let path_key = known(schema, &["filePath", "file_path", "path"]);
-    let mut arguments = match tool.to_ascii_lowercase().as_str() {
-        "bash" => object([("command", json!(argument))]),
+    let mut arguments = match same_tool(tool).first().copied().unwrap_or(tool) {
+        "bash" => object([(known(schema, &["command", "cmd"]), json!(argument))]),
         "read" => object([(path_key, json!(argument))]),
         "write" => {
             let (path, text) = split(argument, "<<<");
@@ -85,7 +106,8 @@ fn split<'a>(text: &'a str, separator: &str) -> (&'a str, &'a str) {
     (before.trim(), after.trim())
 }
 
-fn unescape(text: &str) -> String {
+/// Returns a text with the line breaks that it has no room for in a directive.
+pub(super) fn unescape(text: &str) -> String {
     text.replace("\\n", "\n")
 }
 
@@ -106,6 +128,23 @@ mod tests {
         assert_eq!(
             shape("Edit", r"a.txt <<< one\ntwo >>> three", &schema),
             json!({"file_path": "a.txt", "old_string": "one\ntwo", "new_string": "three"})
+        );
+    }
+
+    #[test]
+    fn a_tool_is_shaped_by_what_it_does_whatever_it_is_called() {
+        let schema = json!({"properties": {"cmd": {"type": "string"}}, "required": ["cmd"]});
+        assert_eq!(
+            shape("exec_command", "true", &schema),
+            json!({"cmd": "true"})
+        );
+        assert_eq!(
+            shape(
+                "read_file",
+                "a.txt",
+                &json!({"properties": {"file_path": {}}})
+            ),
+            json!({"file_path": "a.txt"})
         );
     }
 

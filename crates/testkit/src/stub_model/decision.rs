@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::arguments::shape;
-use super::conversation::{last_user_text, offered_tool, offers_tools, tool_results};
+use super::arguments::{shape, unescape};
+use super::conversation::{Conversation, Input};
 use super::script::{Call, Fault, Script};
 
 /// What to answer, and which place in which script it comes from.
@@ -25,32 +25,41 @@ pub(super) struct Completion {
     pub(super) pause: Duration,
 }
 
-/// One tool call, its arguments as JSON text.
+/// One tool call.
 #[derive(Debug)]
 pub(super) struct ToolCall {
     pub(super) id: String,
     pub(super) name: String,
-    pub(super) arguments: String,
+    pub(super) arguments: Arguments,
 }
 
-/// Returns the answer to `request`.
-pub(super) fn decide(request: &Value) -> Decision {
-    let prompt = last_user_text(request);
-    if !offers_tools(request) {
+/// What a tool is called with.
+#[derive(Debug)]
+pub(super) enum Arguments {
+    /// An object as JSON text: what was asked for, also if it is none.
+    Json(String),
+    /// The plain text that a freeform tool takes.
+    Text(String),
+}
+
+/// Returns what to say in `conversation`.
+pub(super) fn decide(conversation: &Conversation) -> Decision {
+    let prompt = conversation.prompt.clone();
+    // Without a tool it is a chore such as finding a title.
+    if conversation.tools.is_empty() {
         return Decision::plain(prompt, "Stub title");
     }
     let Some(mut script) = Script::parse(&prompt) else {
         return Decision::plain(prompt, "stub answer");
     };
-    let step = script.step_after(tool_results(request).len());
+    let step = script.step_after(conversation.results.len());
     let due = script.steps.swap_remove(step);
-    let calls = due
-        .calls
-        .into_iter()
-        .map(|call| ToolCall::new(call, request));
+    let calls = due.calls.into_iter();
     let completion = Completion {
         text: due.text,
-        calls: calls.collect(),
+        calls: calls
+            .map(|call| ToolCall::new(call, conversation))
+            .collect(),
         fault: due.fault,
         pause: script.pause,
     };
@@ -76,23 +85,55 @@ impl Decision {
 }
 
 impl ToolCall {
-    fn new(call: Call, request: &Value) -> Self {
+    fn new(call: Call, conversation: &Conversation) -> Self {
         let id = format!("call_{:016x}", rand::random::<u64>());
-        match call {
-            Call::Json { tool, arguments } => Self {
-                id,
-                name: tool,
-                arguments,
-            },
-            Call::Short { tool, argument } => {
-                // A tool that is not on offer is called all the same: models do that too.
-                let (name, schema) = offered_tool(request, &tool).unwrap_or((&tool, &Value::Null));
-                Self {
-                    id,
-                    name: name.to_owned(),
-                    arguments: shape(name, &argument, schema).to_string(),
-                }
+        // A tool that is not on offer is called all the same: models do that too.
+        let (name, arguments) = match call {
+            Call::Json { tool, arguments } => {
+                let input = conversation.tool_named(&tool).map(|tool| &tool.input);
+                let arguments = match input {
+                    Some(Input::Freeform) => Arguments::Text(freeform(&arguments)),
+                    Some(Input::Schema(_)) | None => Arguments::Json(arguments),
+                };
+                (tool, arguments)
             }
+            Call::Short { tool, argument } => {
+                let offered = conversation.tool(&tool);
+                let name = offered.map_or(tool, |tool| tool.name.clone());
+                let shaped = |schema| Arguments::Json(shape(&name, &argument, schema).to_string());
+                let arguments = match offered.map(|tool| &tool.input) {
+                    Some(Input::Freeform) => Arguments::Text(unescape(&argument)),
+                    Some(Input::Schema(schema)) => shaped(schema),
+                    None => shaped(&Value::Null),
+                };
+                (name, arguments)
+            }
+        };
+        Self {
+            id,
+            name,
+            arguments,
         }
     }
+}
+
+impl Arguments {
+    /// Returns the arguments as they are written.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Json(text) | Self::Text(text) => text,
+        }
+    }
+
+    /// Returns the arguments for an API that has no room for broken ones.
+    pub(super) fn to_json(&self) -> Value {
+        serde_json::from_str(self.text()).unwrap_or_else(|_| Value::String(self.text().to_owned()))
+    }
+}
+
+/// Returns the text in an object that stands for the arguments of a freeform tool.
+fn freeform(arguments: &str) -> String {
+    let object: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let text = object["input"].as_str();
+    text.unwrap_or(arguments).to_owned()
 }

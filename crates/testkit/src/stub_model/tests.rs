@@ -3,6 +3,8 @@ use futures_util::StreamExt as _;
 use super::*;
 use crate::http::client;
 
+mod apis;
+
 const SOON: Duration = Duration::from_secs(10);
 
 fn request(prompt: &str, results: &[&str]) -> Value {
