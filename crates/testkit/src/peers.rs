@@ -39,6 +39,27 @@ pub fn opencode() -> PathBuf {
     Opencode::V1_18_33.executable()
 }
 
+/// Returns the Node.js that the pinned agents run on, which may be newer than the machine's.
+pub fn node() -> PathBuf {
+    installed("node_modules/node/bin/node")
+}
+
+/// Returns how to start a program of an npm package: Node.js, and the file `script` of `package` as its first argument.
+pub fn node_program(package: &str, script: &str) -> (PathBuf, Vec<String>) {
+    let script = installed(&format!("node_modules/{package}/{script}"));
+    (node(), vec![script.to_string_lossy().into_owned()])
+}
+
+/// Returns how to start acpx, an ACP client that is not ours.
+pub fn acpx() -> (PathBuf, Vec<String>) {
+    node_program("acpx", "dist/cli.js")
+}
+
+/// Returns the official JSON Schema of ACP version 1.
+pub fn acp_schema() -> PathBuf {
+    installed("node_modules/@agentclientprotocol/sdk/schema/v1/schema.json")
+}
+
 /// Returns the program that tries an API against its own description.
 pub fn schemathesis() -> PathBuf {
     installed("venv/bin/schemathesis")
@@ -107,5 +128,22 @@ mod tests {
             let printed = String::from_utf8(output.stdout).unwrap();
             assert_eq!(printed.trim(), release.version());
         }
+    }
+
+    #[test]
+    fn acpx_runs_on_the_pinned_node_and_the_schema_is_there() {
+        let home = tempfile::tempdir().unwrap();
+        let (node, arguments) = acpx();
+        let output = Command::new(node)
+            .args(arguments)
+            .arg("--version")
+            .env_clear()
+            .env("HOME", home.path())
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "0.19.1");
+        let schema = std::fs::read_to_string(acp_schema()).unwrap();
+        let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+        assert!(schema["$defs"]["RequestPermissionResponse"].is_object());
     }
 }
