@@ -4,6 +4,7 @@
 //! a deadline. This crate knows nothing of the server, the broker or the store, so each of them can use it: the program
 //! itself is met as its users meet it, by its command line and its API.
 
+pub mod acp_agents;
 pub mod event_stream;
 pub mod eventually;
 pub mod fault_proxy;
@@ -19,6 +20,7 @@ pub mod seed;
 pub mod stub_model;
 pub mod test_server;
 
+pub use acp_agents::RealAgent;
 pub use event_stream::EventStream;
 pub use eventually::eventually;
 pub use fault_proxy::{Fault, FaultProxy};

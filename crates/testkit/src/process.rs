@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
@@ -74,15 +74,28 @@ impl Launch {
     }
 
     /// Starts the program.
-    pub fn start(mut self) -> io::Result<Program> {
-        let log = File::options().create(true).append(true).open(&self.log)?;
+    pub fn start(self) -> io::Result<Program> {
+        let log = self.open_log()?;
+        self.start_with(Stdio::null(), log.into())
+    }
+
+    /// Starts a program that is talked to over its standard input and output; only its errors go to the log.
+    pub fn start_piped(self) -> io::Result<(Program, ChildStdin, ChildStdout)> {
+        let mut program = self.start_with(Stdio::piped(), Stdio::piped())?;
+        let stdin = program.child.stdin.take().expect("just piped");
+        let stdout = program.child.stdout.take().expect("just piped");
+        Ok((program, stdin, stdout))
+    }
+
+    fn start_with(mut self, stdin: Stdio, stdout: Stdio) -> io::Result<Program> {
+        let log = self.open_log()?;
         let read_from = log.metadata()?.len();
         let mark = tree::Mark::new();
         let child = self
             .command
             .env(tree::Mark::VARIABLE, mark.value())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
+            .stdin(stdin)
+            .stdout(stdout)
             .stderr(log)
             .spawn()?;
         Ok(Program {
@@ -92,6 +105,10 @@ impl Launch {
             log: self.log,
             read_from,
         })
+    }
+
+    fn open_log(&self) -> io::Result<File> {
+        File::options().create(true).append(true).open(&self.log)
     }
 }
 
@@ -112,7 +129,7 @@ impl Program {
         self.child.id()
     }
 
-    /// Returns what it has printed so far in this life, standard output and error together.
+    /// Returns what it has printed so far in this life, standard output (unless that is piped) and error together.
     pub fn output(&self) -> String {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
         let start = usize::try_from(self.read_from).map_or(bytes.len(), |at| at.min(bytes.len()));
