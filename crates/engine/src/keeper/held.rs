@@ -1,7 +1,7 @@
 //! An engine's standard input and output, held by the keeper for whichever server is there.
 //!
 //! The keeper alone reads what the engine prints ([`spool`]) and writes what it is told ([`stdio`]). A server attaches
-//! to both on a connection of its own ([`attachment`]; at its end [`client`] and [`line`]): it reads from any offset that
+//! to both on a connection of its own ([`attachment`]; at its end [`client`] and [`mod@line`]): it reads from any offset that
 //! it has not acknowledged, and what it sends reaches the engine whole, in order, and once for each tag. This module
 //! knows the state that all of them share; each change of it wakes whoever waits for one.
 
