@@ -26,6 +26,9 @@ pub(crate) enum Command {
     Serve(Serve),
     #[command(flatten)]
     Client(ClientCommand),
+    /// Be an ACP agent on standard input and output that needs no model: to try things out, and for tests
+    #[command(after_help = DEMO_AGENT_HELP)]
+    DemoAgent,
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -102,6 +105,12 @@ Examples:
   countersign serve --workspace ~/src/app --attach http://127.0.0.1:4096
   countersign serve --workspace . --no-engine --port 9000
   countersign serve --database postgres://countersign@db/countersign";
+
+const DEMO_AGENT_HELP: &str = "\
+It speaks ACP version 1, one JSON message a line, and ends when its input ends. In a session it does a short scripted
+piece of work (a read, a question, an edit, a command), asks before each act, and does what it is told. The prompt
+`help` explains the rest, with the directives by which tests script it. Sessions are kept in
+$XDG_STATE_HOME/countersign-demo-agent.";
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,10 @@ fn main() -> ExitCode {
     if let Command::Keeper { run_directory } = &arguments.command {
         return run_keeper(run_directory);
     }
+    // An agent is started for each session: it waits for nothing that it does not need.
+    if matches!(arguments.command, Command::DemoAgent) {
+        return run_demo_agent();
+    }
     if rustls::crypto::ring::default_provider()
         .install_default()
         .is_err()
@@ -49,7 +53,7 @@ async fn run(command: Command) -> ExitCode {
             clap_complete::generate(shell, &mut Arguments::command(), "countersign", &mut out);
             Ok(())
         }
-        Command::Keeper { .. } => Ok(()),
+        Command::Keeper { .. } | Command::DemoAgent => Ok(()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,5 +66,12 @@ fn run_keeper(run_directory: &std::path::Path) -> ExitCode {
     match countersign_engine::keeper::run_keeper(run_directory) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => message::failed(&anyhow::Error::new(error)),
+    }
+}
+
+fn run_demo_agent() -> ExitCode {
+    match countersign_demo_agent::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => message::failed(&anyhow::Error::new(error).context("the demo agent failed")),
     }
 }

@@ -8,6 +8,7 @@ pub mod acp_agents;
 pub mod event_stream;
 pub mod eventually;
 pub mod fault_proxy;
+pub mod hostile_agent;
 pub mod http;
 pub mod loopback;
 pub mod opencode;
