@@ -105,7 +105,7 @@ impl Agent {
             "authenticate" => Ok(AgentResponse::AuthenticateResponse(
                 AuthenticateResponse::new(),
             )),
-            "session/new" => match parse(params).and_then(|request| self.new_session(request)) {
+            "session/new" => match parse(params).and_then(|request| self.new_session(&request)) {
                 Ok(session) => return self.welcome(id, &session).await,
                 Err(error) => Err(error),
             },
@@ -151,7 +151,7 @@ impl Agent {
         )
     }
 
-    fn new_session(&mut self, request: NewSessionRequest) -> Result<Arc<Session>, Error> {
+    fn new_session(&mut self, request: &NewSessionRequest) -> Result<Arc<Session>, Error> {
         check_directory(&request.cwd)?;
         let session = self.open(Record::new(request.cwd.clone()), &request.cwd);
         session.keep();
@@ -324,9 +324,11 @@ fn check_directory(directory: &Path) -> Result<(), Error> {
 
 /// What was said in a prompt; this agent looks at nothing else.
 fn words_of(prompt: Vec<ContentBlock>) -> String {
-    let texts = prompt.into_iter().filter_map(|block| match block {
-        ContentBlock::Text(text) => Some(text.text),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n")
+    let mut texts = Vec::new();
+    for block in prompt {
+        if let ContentBlock::Text(text) = block {
+            texts.push(text.text);
+        }
+    }
+    texts.join("\n")
 }

@@ -50,11 +50,10 @@ impl Connection {
     pub(crate) async fn request(&self, request: AgentRequest) -> Answer {
         let number = self.last_request.fetch_add(1, Ordering::Relaxed) + 1;
         // Both kinds of id are allowed, so a client that works with this agent has met both.
-        let id = match &request {
-            AgentRequest::CreateElicitationRequest(_) => {
-                RequestId::Str(format!("question-{number}"))
-            }
-            _ => RequestId::Number(number),
+        let id = if matches!(request, AgentRequest::CreateElicitationRequest(_)) {
+            RequestId::Str(format!("question-{number}"))
+        } else {
+            RequestId::Number(number)
         };
         let (answer, answered) = oneshot::channel();
         self.waiting().insert(id.clone(), answer);

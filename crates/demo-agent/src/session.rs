@@ -5,9 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use agent_client_protocol_schema::v1::{
-    SessionId, SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
-};
+use agent_client_protocol_schema::v1::{SessionId, SessionUpdate, ToolCallStatus, ToolCallUpdate};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -159,15 +157,12 @@ impl Session {
 
     /// Brings a tool call that was remembered up to date.
     pub(crate) fn remember_progress(&self, progress: &ToolCallUpdate) {
-        let mut state = self.state();
-        let mut calls = state.record.history.iter_mut().rev();
-        let call = calls.find_map(|update| match update {
-            SessionUpdate::ToolCall(call) => same(call, progress).then_some(call),
-            _ => None,
-        });
-        if let Some(call) = call {
-            let fields: &ToolCallUpdateFields = &progress.fields;
-            call.update(fields.clone());
+        for update in self.state().record.history.iter_mut().rev() {
+            if let SessionUpdate::ToolCall(call) = update
+                && call.tool_call_id == progress.tool_call_id
+            {
+                return call.update(progress.fields.clone());
+            }
         }
     }
 
@@ -210,8 +205,4 @@ impl Session {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn same(call: &ToolCall, progress: &ToolCallUpdate) -> bool {
-    call.tool_call_id == progress.tool_call_id
 }

@@ -157,10 +157,10 @@ fn every_mode_comes_to_what_it_does_wrong() {
                 matches!(heard, Heard::Complaint(line) if *line == said).then_some(())
             });
         }
-        let outliving = match mode {
-            Mode::Grandchildren => 3,
-            Mode::StubbornGrandchild | Mode::HeldOutput => 1,
-            _ => 0,
+        let outliving = if mode == Mode::Grandchildren {
+            3
+        } else {
+            usize::from(matches!(mode, Mode::StubbornGrandchild | Mode::HeldOutput))
         };
         if outliving > 0 {
             // It asks when all of them have started.

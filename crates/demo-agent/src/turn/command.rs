@@ -84,7 +84,7 @@ pub(super) async fn run(command: &str, directory: &Path) -> io::Result<Ended> {
 /// Reads to the end; what is too much is read and dropped, so that the command does not wait.
 async fn gather(source: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
     let Some(mut source) = source else { return };
-    let mut piece = [0; 8 * 1024];
+    let mut piece = vec![0; 8 * 1024];
     while let Ok(size @ 1..) = source.read(&mut piece).await {
         let room = KEPT.saturating_sub(into.len());
         into.extend_from_slice(&piece[..size.min(room)]);

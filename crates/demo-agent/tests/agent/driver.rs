@@ -129,11 +129,11 @@ impl Driver {
 
     /// Waits for the response to a request, and returns it with what came before.
     #[track_caller]
-    pub(crate) fn until_response(&mut self, id: Value) -> (Value, Vec<Value>) {
+    pub(crate) fn until_response(&mut self, id: &Value) -> (Value, Vec<Value>) {
         let mut before = Vec::new();
         loop {
             let message = self.next();
-            if message.get("method").is_none() && message["id"] == id {
+            if message.get("method").is_none() && message["id"] == *id {
                 return (message, before);
             }
             before.push(message);
@@ -155,7 +155,7 @@ impl Driver {
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
-        let (response, _) = self.until_response(id);
+        let (response, _) = self.until_response(&id);
         assert_eq!(response.get("error"), None, "{method} {params}");
         response["result"].clone()
     }
@@ -164,7 +164,7 @@ impl Driver {
     #[track_caller]
     pub(crate) fn refused(&mut self, method: &str, params: &Value, code: i64) {
         let id = self.request(method, params);
-        let (response, _) = self.until_response(id);
+        let (response, _) = self.until_response(&id);
         assert_eq!(
             response["error"]["code"], code,
             "{method} {params}: {response}"
@@ -202,14 +202,14 @@ impl Driver {
         answer: impl FnMut(&str, &Value) -> Option<Value>,
     ) -> Turn {
         let id = self.begin(session, text);
-        self.finish(id, answer)
+        self.finish(&id, answer)
     }
 
     /// Follows a turn to its end.
     #[track_caller]
     pub(crate) fn finish(
         &mut self,
-        prompt: Value,
+        prompt: &Value,
         mut answer: impl FnMut(&str, &Value) -> Option<Value>,
     ) -> Turn {
         let mut turn = Turn::default();
@@ -217,7 +217,7 @@ impl Driver {
             let message = self.next();
             let method = message["method"].as_str().unwrap_or_default().to_owned();
             match message.get("id") {
-                Some(id) if method.is_empty() && *id == prompt => {
+                Some(id) if method.is_empty() && id == prompt => {
                     let reason = message["result"]["stopReason"].as_str();
                     reason
                         .expect("the turn ends for a reason")

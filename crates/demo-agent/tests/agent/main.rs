@@ -162,7 +162,7 @@ fn a_cancelled_turn_ends_at_once_and_a_late_leave_does_nothing() {
     let prompt = agent.begin(&session, "RUN touch ran");
     let ask = agent.until_request("session/request_permission");
     agent.notify("session/cancel", &json!({ "sessionId": session }));
-    let turn = agent.finish(prompt, |_, _| None);
+    let turn = agent.finish(&prompt, |_, _| None);
     assert_eq!(turn.stop_reason, "cancelled");
 
     agent.answer(&ask["id"], &select(&ask["params"], "allow_once"));
@@ -233,7 +233,7 @@ fn a_session_is_loaded_and_resumed_after_the_agent_was_killed_while_it_asked() {
     let mut agent = Driver::start(&home, &json!({}));
     let place = json!({ "sessionId": session, "cwd": home.workspace(), "mcpServers": [] });
     let id = agent.request("session/load", &place);
-    let (loaded, replayed) = agent.until_response(id);
+    let (loaded, replayed) = agent.until_response(&id);
     assert_eq!(loaded["result"]["modes"]["currentModeId"], "ask");
     let replay = Turn::of(replayed);
     assert!(replay.words().contains("remember PURPLE"));
@@ -259,7 +259,7 @@ fn a_session_is_loaded_and_resumed_after_the_agent_was_killed_while_it_asked() {
         -32_002,
     );
     let id = agent.request("session/resume", &place);
-    let (resumed, replayed) = agent.until_response(id);
+    let (resumed, replayed) = agent.until_response(&id);
     assert!(resumed["result"]["configOptions"].is_array());
     assert!(
         Turn::of(replayed).words().is_empty(),
@@ -361,7 +361,7 @@ fn what_it_does_not_know_or_cannot_do_is_refused_in_the_protocols_terms() {
         json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "SAY me too" }] });
     agent.refused("session/prompt", &params, -32_600);
     agent.notify("session/cancel", &json!({ "sessionId": session }));
-    assert_eq!(agent.finish(waiting, |_, _| None).stop_reason, "cancelled");
+    assert_eq!(agent.finish(&waiting, |_, _| None).stop_reason, "cancelled");
 }
 
 #[test]
@@ -386,9 +386,8 @@ fn a_flood_arrives_whole_and_in_order() {
     let mut agent = Driver::start(&home, &json!({}));
     let session = agent.new_session();
     let turn = agent.prompt(&session, "FLOOD 5000", |_, _| None);
-    let numbers = (1..=5000)
-        .map(|number| format!("{number} "))
-        .collect::<String>();
+    let numbers: Vec<String> = (1..=5000).map(|number: u32| number.to_string()).collect();
+    let numbers = numbers.join(" ") + " ";
     assert_eq!(
         turn.words().strip_suffix("These were 5000 pieces.\n\n"),
         Some(&*numbers)
@@ -415,7 +414,7 @@ async fn a_command_ends_with_the_turn_that_is_cancelled() {
     agent.answer(&ask["id"], &select(&ask["params"], "allow_once"));
     let child = child_of_the_command(&home).await;
     agent.notify("session/cancel", &json!({ "sessionId": session }));
-    let turn = agent.finish(prompt, |_, _| None);
+    let turn = agent.finish(&prompt, |_, _| None);
     assert_eq!(turn.stop_reason, "cancelled");
     eventually(PATIENCE, "the command is gone", async || {
         (!is_alive(child)).then_some(())
