@@ -162,13 +162,15 @@ fn engines_and_the_store_do_not_know_each_other() {
 }
 
 #[test]
-fn the_embedded_app_knows_nothing_of_ours() {
+fn the_embedded_app_and_the_demo_agent_know_nothing_of_ours() {
     let arrows = Arrows::read();
-    let known = arrows.known_to("countersign-web");
-    assert!(
-        !known.iter().any(|name| name.starts_with("countersign")),
-        "{known:?}"
-    );
+    for package in ["countersign-web", "countersign-demo-agent"] {
+        let known = arrows.known_to(package);
+        assert!(
+            !known.iter().any(|name| name.starts_with("countersign")),
+            "{package}: {known:?}"
+        );
+    }
 }
 
 #[test]
