@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
-    body: ErrorBody,
+    /// In a box: it is large, and every check that can fail carries it.
+    body: Box<ErrorBody>,
     failure: Option<Failure>,
 }
 
@@ -38,7 +39,7 @@ impl ApiError {
         };
         Self {
             status,
-            body,
+            body: Box::new(body),
             failure: None,
         }
     }
@@ -209,7 +210,7 @@ impl IntoResponse for ApiError {
         if let Some(failure) = self.failure {
             // The request's name is added where the failure is logged.
             response.extensions_mut().insert(failure);
-            response.extensions_mut().insert(Arc::new(self.body));
+            response.extensions_mut().insert(Arc::<ErrorBody>::from(self.body));
         }
         response
     }

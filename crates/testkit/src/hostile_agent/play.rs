@@ -38,6 +38,7 @@ impl From<io::Error> for Exit {
 
 /// Runs the agent with the words of its command line.
 pub fn run(arguments: &[String]) -> ExitCode {
+    std::thread::spawn(die_of_age);
     let word = arguments.first().map_or("", String::as_str);
     match (word, Mode::named(word)) {
         (LINGER, _) => leave(linger),
@@ -250,13 +251,21 @@ impl Player {
     }
 }
 
-/// Does nothing until the time is over.
+/// Does nothing any more.
 fn linger() -> ExitCode {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Kills this process when its time is over, also where it waits for somebody who reads or writes.
+fn die_of_age() {
     let end = Instant::now() + LIFETIME;
     while let Some(left) = end.checked_duration_since(Instant::now()) {
         std::thread::park_timeout(left);
     }
-    ExitCode::SUCCESS
+    let own = rustix::process::getpid();
+    rustix::process::kill_process(own, Signal::KILL).expect("a process can kill itself");
 }
 
 /// Does `deed` in a session and a group of its own.
