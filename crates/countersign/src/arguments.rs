@@ -107,9 +107,9 @@ Examples:
   countersign serve --database postgres://countersign@db/countersign";
 
 const DEMO_AGENT_HELP: &str = "\
-It speaks ACP version 1, one JSON message a line, and ends when its input ends. In a session it does a short scripted
-piece of work (a read, a question, an edit, a command), asks before each act, and does what it is told. The prompt
-`help` explains the rest, with the directives by which tests script it. Sessions are kept in
+It speaks ACP version 1, one JSON message a line, and ends when its input ends. In a session it does a short scripted \
+piece of work (a read, a question, an edit, a command), asks before each act, and does what it is told. The prompt \
+`help` explains the rest, with the directives by which tests script it. Sessions are kept in \
 $XDG_STATE_HOME/countersign-demo-agent.";
 
 #[cfg(test)]
