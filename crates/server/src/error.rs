@@ -210,7 +210,9 @@ impl IntoResponse for ApiError {
         if let Some(failure) = self.failure {
             // The request's name is added where the failure is logged.
             response.extensions_mut().insert(failure);
-            response.extensions_mut().insert(Arc::<ErrorBody>::from(self.body));
+            response
+                .extensions_mut()
+                .insert(Arc::<ErrorBody>::from(self.body));
         }
         response
     }
