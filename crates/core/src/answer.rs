@@ -124,7 +124,8 @@ impl Choice {
                 scope: Scope::Session,
                 expires_at: None,
             },
-            OptionKind::Deny => Self::Deny { reason },
+            OptionKind::Deny | OptionKind::DenyAlways => Self::Deny { reason },
+            OptionKind::Other => return Err(UnfitAnswer::UnknownOption(option.to_owned())),
         })
     }
 }
@@ -161,6 +162,9 @@ pub enum UnfitAnswer {
     /// No such option.
     #[error("the option `{0}` was not offered")]
     NotOffered(String),
+    /// What the option would mean is not known.
+    #[error("what the option `{0}` means is not known")]
+    UnknownOption(String),
     /// Too much to say.
     #[error("the reason has {length} bytes; {REASON_LIMIT} is the limit")]
     ReasonTooLong {

@@ -77,7 +77,14 @@ impl Subject {
                     Shown::Diff { path, .. } | Shown::Path { path, .. } => Some(path.clone()),
                     Shown::Text { .. } => None,
                 })
-                .unwrap_or_else(|| targets.join(", ")),
+                .or_else(|| (!targets.is_empty()).then(|| targets.join(", ")))
+                .or_else(|| {
+                    shown.iter().find_map(|part| match part {
+                        Shown::Text { text, .. } => Some(text.clone()),
+                        Shown::Command { .. } | Shown::Diff { .. } | Shown::Path { .. } => None,
+                    })
+                })
+                .unwrap_or_default(),
             Self::Question { questions } => questions
                 .first()
                 .map(|first| first.question.clone())
@@ -150,6 +157,10 @@ pub enum OptionKind {
     AllowAlways,
     /// No.
     Deny,
+    /// No, from now on.
+    DenyAlways,
+    /// Something that the engine has a word for that nobody here knows: only a person can choose it.
+    Other,
 }
 
 /// An option as the engine offers it.

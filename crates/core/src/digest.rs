@@ -22,9 +22,7 @@ impl Digest {
 
     /// The digest of `value`, whatever the order of its keys.
     pub fn of_json(value: &Value) -> Self {
-        let mut canonical = String::new();
-        write_canonical(value, &mut canonical);
-        Self::of_bytes(canonical.as_bytes())
+        Self::of_bytes(canonical(value).as_bytes())
     }
 
     /// The digest of several parts, none of which can be mistaken for a piece of its neighbour.
@@ -41,6 +39,13 @@ impl Digest {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
+
+/// The text of `value` with sorted keys and no white space: equal values have one text.
+pub fn canonical(value: &Value) -> String {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    text
 }
 
 /// Writes `value` with sorted keys and no white space.

@@ -13,7 +13,8 @@ mod signal;
 mod stream;
 mod wire;
 
-pub use ask::{EngineAsk, permission_ask, question_ask};
+pub use crate::ask::EngineAsk;
+pub use ask::{permission_ask, question_ask};
 pub use client::{ClientError, Opencode, PromptText, Replied, Reply};
 pub use delegation::{Agent, AgentRule, AgentVerdict};
 pub use endpoint::Endpoint;

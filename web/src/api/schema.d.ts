@@ -1173,7 +1173,7 @@ export interface components {
          * @description What choosing an offered option means.
          * @enum {string}
          */
-        OptionKind: "allow_once" | "allow_always" | "deny";
+        OptionKind: "allow_once" | "allow_always" | "deny" | "deny_always" | "other";
         /** @description A browser that wants in. */
         PairRequest: {
             /** @description The code from the link. */

@@ -3,26 +3,8 @@
 use countersign_core::ask::{OfferedOption, OptionKind, Question, QuestionOption, Shown, Subject};
 use serde_json::{Value, json};
 
-use crate::opencode::wire::{Permission, QuestionRequest, ToolReference};
-
-/// An ask of opencode's.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EngineAsk {
-    /// What opencode calls the request.
-    pub native_id: String,
-    /// What opencode calls the session.
-    pub session: String,
-    /// What is asked.
-    pub subject: Subject,
-    /// What makes two asks alike.
-    pub arguments: Value,
-    /// What opencode sent, as it came.
-    pub raw: Value,
-    /// The options that opencode offers.
-    pub options: Vec<OfferedOption>,
-    /// The tool call that waits.
-    pub tool: Option<ToolReference>,
-}
+use crate::ask::{EngineAsk, PersonNeeded};
+use crate::opencode::wire::{Permission, QuestionRequest};
 
 /// The ask in a permission request. `input` is what the tool call was given: older versions leave the
 /// command out of the request itself.
@@ -43,7 +25,8 @@ pub fn permission_ask(permission: Permission, raw: Value, input: Option<&Value>)
             option("always", "Allow always", OptionKind::AllowAlways),
             option("reject", "Deny", OptionKind::Deny),
         ],
-        tool: permission.tool,
+        tool_call: permission.tool.map(|tool| tool.call_id),
+        person: None,
     }
 }
 
@@ -73,7 +56,8 @@ pub fn question_ask(request: QuestionRequest, raw: Value) -> EngineAsk {
         session: request.session_id,
         raw,
         options: vec![option("reject", "Decline to answer", OptionKind::Deny)],
-        tool: request.tool,
+        tool_call: request.tool.map(|tool| tool.call_id),
+        person: Some(PersonNeeded::Question),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::environment::allowed_environment;
 use crate::keeper::{KeeperSpec, ReadyRule, Streams};
 use crate::opencode::endpoint::Endpoint;
 use crate::opencode::policy;
+use crate::program;
 
 /// The oldest version that is known to do as it is told: older ones take replies and drop them.
 pub const OLDEST_VERSION: (u32, u32) = (1, 18);
@@ -106,16 +107,7 @@ impl Launch {
 
 /// Looks for `opencode` in the folders of `path`.
 pub fn find_program(path: &OsString) -> Option<PathBuf> {
-    std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join("opencode"))
-        .find(|candidate| is_executable(candidate))
-}
-
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    path.metadata()
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    program::find_program("opencode", path)
 }
 
 /// Asks a program for its version; nothing if it does not say one in time.
