@@ -175,9 +175,9 @@ fn shell(command: String, rest: Map<String, Value>, directory: &Path) -> Identit
 /// The one command in an input, and everything else in it.
 pub(super) fn split_command(fields: &Map<String, Value>) -> Option<(String, Map<String, Value>)> {
     let mut rest = fields.clone();
-    let command = match (rest.remove("command"), rest.remove("cmd")) {
-        (Some(command), None) | (None, Some(command)) => command,
-        (None, None) | (Some(_), Some(_)) => return None,
+    let given = (rest.remove("command"), rest.remove("cmd"));
+    let ((Some(command), None) | (None, Some(command))) = given else {
+        return None;
     };
     let text = match command {
         Value::String(text) => text,
