@@ -8,6 +8,8 @@ mod row;
 pub use answer::Answered;
 pub use open::{NewAsk, Opened};
 
+#[cfg(test)]
+pub(crate) use end::NEXT_EXPIRY;
 pub(crate) use end::end_asks_of_run;
 
 use countersign_core::ask::{Ask, AskPhase, Subject, Withdrawal};

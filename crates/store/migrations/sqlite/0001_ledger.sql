@@ -124,7 +124,7 @@ CREATE INDEX asks_by_session ON asks (session, id);
 CREATE INDEX asks_open ON asks (session, id) WHERE state = 'open';
 CREATE INDEX asks_live ON asks (run, id) WHERE state IN ('open', 'answered');
 CREATE INDEX asks_by_fingerprint ON asks (fingerprint, id);
-CREATE INDEX asks_expiring ON asks (expires_at) WHERE state = 'open' AND expires_at IS NOT NULL;
+CREATE INDEX asks_expiring ON asks (state, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX asks_repeating ON asks (previous) WHERE previous IS NOT NULL;
 
 CREATE TABLE rules (

@@ -18,6 +18,10 @@ use crate::engines::hold_run;
 use crate::error::StoreError;
 use crate::write::{COUNTERSIGN, Write, to_json};
 
+/// Asked after every change of the ledger.
+pub(crate) const NEXT_EXPIRY: &str =
+    "SELECT MIN(expires_at) FROM asks WHERE state = 'open' AND expires_at IS NOT NULL";
+
 impl Store {
     /// Withdraws an open ask; nothing happens to one that is answered or over.
     pub async fn withdraw(
@@ -71,9 +75,7 @@ impl Store {
 
     /// When the next ask runs out, if one does.
     pub async fn next_expiry(&self) -> Result<Option<Timestamp>, StoreError> {
-        const NEXT: &str =
-            "SELECT MIN(expires_at) FROM asks WHERE state = 'open' AND expires_at IS NOT NULL";
-        let (next,): (Option<i64>,) = on_db!(&self.db, |pool| sqlx::query_as(NEXT)
+        let (next,): (Option<i64>,) = on_db!(&self.db, |pool| sqlx::query_as(NEXT_EXPIRY)
             .fetch_one(pool)
             .await?);
         Ok(next.map(Timestamp::from_micros))

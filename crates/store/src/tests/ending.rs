@@ -5,9 +5,13 @@ use countersign_core::ask::{AskPhase, AskState, Withdrawal};
 use countersign_core::delivery::{DeliveryState, Undeliverable};
 use countersign_core::event::{EnginePhase, EventBody};
 
+use sqlx::AssertSqlSafe;
+
 use super::backend::each_backend;
 use super::scene::{Scene, announced, at, says};
-use crate::{Answered, NewAsk};
+use crate::asks::NEXT_EXPIRY;
+use crate::database::Db;
+use crate::{Answered, NewAsk, Store};
 
 #[tokio::test]
 async fn what_is_answered_is_neither_withdrawn_nor_does_it_run_out() {
@@ -46,6 +50,23 @@ async fn an_ask_ends_once() {
         assert_eq!(store.parcels(scene.run).await.unwrap(), []);
     })
     .await;
+}
+
+#[tokio::test]
+async fn the_next_end_is_found_without_a_look_at_every_open_ask() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open_sqlite(&directory.path().join("ledger.db"))
+        .await
+        .unwrap();
+    let Db::Sqlite(pool) = &store.db else {
+        panic!("it is a file")
+    };
+    let explain = format!("EXPLAIN QUERY PLAN {NEXT_EXPIRY}");
+    let (_, _, _, plan): (i64, i64, i64, String) = sqlx::query_as(AssertSqlSafe(explain))
+        .fetch_one(pool)
+        .await
+        .unwrap();
+    assert!(plan.contains("COVERING INDEX asks_expiring"), "{plan}");
 }
 
 #[tokio::test]
