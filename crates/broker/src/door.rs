@@ -158,10 +158,7 @@ impl Broker {
 
     /// Whether `reply` is what was handed out: what never left cannot have arrived.
     async fn is_proof(&self, ask: &Ask, reply: &str) -> Result<bool, BrokerError> {
-        let parcels = self.store.parcels(ask.run).await?;
-        let left = parcels
-            .iter()
-            .any(|parcel| parcel.ask.id == ask.id && parcel.perhaps_sent);
+        let left = self.store.is_perhaps_sent(ask.id).await?;
         Ok(left && wording(ask) == Some(reply))
     }
 

@@ -16,7 +16,8 @@ use countersign_core::ask::{Ask, AskPhase, Subject, Withdrawal};
 use countersign_core::id::{AskId, RunId, SessionId, WorkspaceId};
 
 use crate::Store;
-use crate::asks::row::{AskRow, select_asks};
+pub(crate) use row::{AskRow, select_asks};
+
 use crate::database::{Tx, on_db, on_tx};
 use crate::error::StoreError;
 use crate::write::to_json;

@@ -1,5 +1,7 @@
 //! The outbox: what is to be told to engines, worked off until each row is settled.
 
+use std::collections::BTreeMap;
+
 use countersign_core::ask::{Ask, AskPhase};
 use countersign_core::delivery::{Evidence, Undeliverable};
 use countersign_core::event::EventBody;
@@ -8,10 +10,16 @@ use countersign_core::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::Store;
-use crate::asks::ask_in;
+use crate::asks::{AskRow, ask_in, select_asks};
 use crate::database::{on_db, on_tx};
 use crate::error::StoreError;
 use crate::write::{COUNTERSIGN, Write, to_json};
+
+/// How many parcels that were never sent are looked at at once. Each look has its price, and only a few are under way
+/// at the same time.
+const NEXT_PARCELS: i64 = 64;
+/// More than are ever under way.
+const MOST_PARCELS: i64 = 500;
 
 /// Something that an engine is to be told: the answer to an ask, or that nobody answered it.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,33 +35,48 @@ pub struct Parcel {
 }
 
 impl Store {
-    /// What is to be told to the engine of `run` and not settled yet, in the order it is due.
+    /// What is to be told to the engine of `run`, in the order it is due: all that is perhaps sent and not
+    /// settled yet, and of what was never sent the next [`NEXT_PARCELS`].
     pub async fn parcels(&self, run: RunId) -> Result<Vec<Parcel>, StoreError> {
-        const LIST: &str = "SELECT deliveries.ask, deliveries.attempts, deliveries.due_at, deliveries.state \
-             FROM deliveries JOIN asks ON asks.id = deliveries.ask \
-             WHERE deliveries.state IN ('pending', 'sending') AND asks.run = $1 \
-             ORDER BY deliveries.due_at, deliveries.ask LIMIT 500";
-        let rows: Vec<(String, i64, i64, String)> = on_db!(&self.db, |pool| {
-            sqlx::query_as(LIST)
-                .bind(run.to_string())
-                .fetch_all(pool)
-                .await?
-        });
-        let mut parcels = Vec::with_capacity(rows.len());
-        for (id, attempts, due_at, state) in rows {
-            let id: AskId = id
-                .parse()
-                .map_err(|_| StoreError::corrupt("deliveries", &id, "ask"))?;
-            if let Some(ask) = self.ask(id).await? {
-                parcels.push(Parcel {
-                    ask,
-                    attempts: u32::try_from(attempts).unwrap_or(u32::MAX),
-                    due_at: Timestamp::from_micros(due_at),
-                    perhaps_sent: state == "sending",
-                });
+        const NEXT: &str = select_asks!(
+            "WHERE asks.run || '' = $1 AND deliveries.state = 'pending' \
+             ORDER BY deliveries.due_at, deliveries.ask LIMIT $2"
+        );
+        const SENDING: &str = select_asks!(
+            "WHERE asks.run || '' = $1 AND deliveries.state = 'sending' \
+             ORDER BY deliveries.due_at, deliveries.ask LIMIT $2"
+        );
+        // Without the index of runs: few of the asks of a run are in the outbox.
+        // In this order: what is sent between the two is in both, and in none the other way round.
+        let mut parcels = BTreeMap::new();
+        for (statement, limit) in [(NEXT, NEXT_PARCELS), (SENDING, MOST_PARCELS)] {
+            let rows: Vec<AskRow> = on_db!(&self.db, |pool| {
+                sqlx::query_as(statement)
+                    .bind(run.to_string())
+                    .bind(limit)
+                    .fetch_all(pool)
+                    .await?
+            });
+            for row in rows {
+                let parcel = Parcel::try_from(row)?;
+                parcels.insert(parcel.ask.id, parcel);
             }
         }
+        let mut parcels: Vec<Parcel> = parcels.into_values().collect();
+        parcels.sort_by_key(|parcel| parcel.due_at);
         Ok(parcels)
+    }
+
+    /// Whether a parcel may have reached the engine and is not settled yet.
+    pub async fn is_perhaps_sent(&self, ask: AskId) -> Result<bool, StoreError> {
+        const COUNT: &str = "SELECT COUNT(*) FROM deliveries WHERE ask = $1 AND state = 'sending'";
+        let (count,): (i64,) = on_db!(&self.db, |pool| {
+            sqlx::query_as(COUNT)
+                .bind(ask.to_string())
+                .fetch_one(pool)
+                .await?
+        });
+        Ok(count > 0)
     }
 
     /// Notes, before the first byte leaves, that a parcel is perhaps sent from now on. False if it is

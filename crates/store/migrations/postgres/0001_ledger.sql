@@ -160,7 +160,8 @@ CREATE TABLE deliveries (
     at       BIGINT,
     detail   TEXT COLLATE "C"
 );
-CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state IN ('pending', 'sending');
+CREATE INDEX deliveries_pending ON deliveries (due_at, ask) WHERE state = 'pending';
+CREATE INDEX deliveries_sending ON deliveries (due_at, ask) WHERE state = 'sending';
 
 CREATE TABLE alarms (
     id        TEXT COLLATE "C" NOT NULL PRIMARY KEY,

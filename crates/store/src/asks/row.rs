@@ -7,6 +7,7 @@ use countersign_core::delivery::{Delivery, DeliveryState};
 use countersign_core::time::Timestamp;
 
 use crate::database::row;
+use crate::deliveries::Parcel;
 use crate::error::StoreError;
 
 /// The columns of [`AskRow`]; what follows chooses the rows.
@@ -19,7 +20,7 @@ macro_rules! select_asks {
             "asks.why, sessions.parent AS parent_session, sessions.agent AS requester, answers.choice, answers.surface, answers.at AS answered_at, answers.rule, ",
             "actors.id AS actor, actors.kind AS actor_kind, actors.name AS actor_name, ",
             "deliveries.state AS delivery_state, deliveries.attempts, deliveries.at AS delivery_at, ",
-            "deliveries.detail AS delivery_detail ",
+            "deliveries.detail AS delivery_detail, deliveries.due_at AS delivery_due_at ",
             "FROM asks JOIN sessions ON sessions.id = asks.session LEFT JOIN answers ON answers.ask = asks.id ",
             "LEFT JOIN actors ON actors.id = answers.actor ",
             "LEFT JOIN deliveries ON deliveries.ask = asks.id ",
@@ -28,10 +29,10 @@ macro_rules! select_asks {
     };
 }
 
-pub(super) use select_asks;
+pub(crate) use select_asks;
 
 row! {
-    pub(super) struct AskRow {
+    pub(crate) struct AskRow {
         id: String,
         workspace: String,
         door: String,
@@ -64,6 +65,7 @@ row! {
         attempts: Option<i64>,
         delivery_at: Option<i64>,
         delivery_detail: Option<String>,
+        delivery_due_at: Option<i64>,
     }
 }
 
@@ -142,6 +144,21 @@ impl AskRow {
             })
         };
         read().ok_or_else(|| self.corrupt("delivery"))
+    }
+}
+
+impl TryFrom<AskRow> for Parcel {
+    type Error = StoreError;
+
+    fn try_from(row: AskRow) -> Result<Self, Self::Error> {
+        let due_at = row.delivery_due_at.ok_or_else(|| row.corrupt("due_at"))?;
+        let attempts = row.attempts.and_then(|count| u32::try_from(count).ok());
+        Ok(Self {
+            attempts: attempts.ok_or_else(|| row.corrupt("attempts"))?,
+            due_at: Timestamp::from_micros(due_at),
+            perhaps_sent: row.delivery_state.as_deref() == Some("sending"),
+            ask: row.try_into()?,
+        })
     }
 }
 
