@@ -36,7 +36,7 @@ pub struct Parcel {
 
 impl Store {
     /// What is to be told to the engine of `run`, in the order it is due: all that is perhaps sent and not
-    /// settled yet, and of what was never sent the next [`NEXT_PARCELS`].
+    /// settled yet, and of what was never sent the next few.
     pub async fn parcels(&self, run: RunId) -> Result<Vec<Parcel>, StoreError> {
         const NEXT: &str = select_asks!(
             "WHERE asks.run || '' = $1 AND deliveries.state = 'pending' \
