@@ -254,12 +254,37 @@ fn sign_in_method(fields: &Fields<'_>) -> Option<SignInMethod> {
 
 fn abilities_of_one(capabilities: &Fields<'_>) -> BTreeSet<Ability> {
     let sessions = capabilities.object("sessionCapabilities");
-    let prompts = capabilities.object("promptCapabilities");
-    [
+    let own = [
         (Ability::Load, capabilities.says_yes("loadSession")),
         (Ability::Resume, sessions.says_yes("resume")),
         (Ability::List, sessions.says_yes("list")),
         (Ability::Close, sessions.says_yes("close")),
+    ];
+    let own = own
+        .into_iter()
+        .filter_map(|(ability, has)| has.then_some(ability));
+    own.chain(abilities_of_both(
+        &sessions,
+        &capabilities.object("promptCapabilities"),
+    ))
+    .collect()
+}
+
+/// In version 2 every agent can resume, list and close, and none can load.
+fn abilities_of_two(capabilities: &Fields<'_>) -> BTreeSet<Ability> {
+    let sessions = capabilities.object("session");
+    let own = [Ability::Resume, Ability::List, Ability::Close];
+    own.into_iter()
+        .chain(abilities_of_both(&sessions, &sessions.object("prompt")))
+        .collect()
+}
+
+/// What both versions say in the same words, in different places.
+fn abilities_of_both(
+    sessions: &Fields<'_>,
+    prompts: &Fields<'_>,
+) -> impl Iterator<Item = Ability> + use<> {
+    [
         (
             Ability::AdditionalDirectories,
             sessions.says_yes("additionalDirectories"),
@@ -273,31 +298,6 @@ fn abilities_of_one(capabilities: &Fields<'_>) -> BTreeSet<Ability> {
     ]
     .into_iter()
     .filter_map(|(ability, has)| has.then_some(ability))
-    .collect()
-}
-
-/// In version 2 every agent can resume, list and close, and none can load.
-fn abilities_of_two(capabilities: &Fields<'_>) -> BTreeSet<Ability> {
-    let sessions = capabilities.object("session");
-    let prompts = sessions.object("prompt");
-    let mut abilities = BTreeSet::from([Ability::Resume, Ability::List, Ability::Close]);
-    abilities.extend(
-        [
-            (
-                Ability::AdditionalDirectories,
-                sessions.says_yes("additionalDirectories"),
-            ),
-            (Ability::Images, prompts.says_yes("image")),
-            (Ability::Audio, prompts.says_yes("audio")),
-            (
-                Ability::EmbeddedContext,
-                prompts.says_yes("embeddedContext"),
-            ),
-        ]
-        .into_iter()
-        .filter_map(|(ability, has)| has.then_some(ability)),
-    );
-    abilities
 }
 
 #[cfg(test)]
