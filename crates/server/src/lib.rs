@@ -17,6 +17,7 @@ mod headers;
 mod listener;
 mod metrics;
 mod origin;
+mod remainder;
 mod requests;
 mod router;
 mod settings;

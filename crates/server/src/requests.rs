@@ -21,6 +21,7 @@ use tower::{Layer, Service};
 use crate::error::{ApiError, Failure, json_body};
 use crate::gate;
 use crate::headers::protect;
+use crate::remainder::Remainder;
 use crate::state::Server;
 
 /// Lays what happens around every request around each route.
@@ -71,9 +72,13 @@ where
         let server = Arc::clone(&self.server);
         let path = request.extensions().get::<MatchedPath>().cloned();
         let under_way = server.metrics.take_request();
+        let (request, remainder) = Remainder::of(request);
         let passed = match gate::check(&server.hosts, &request) {
             Ok(()) => Ok(self.route.call(request)),
-            Err(refusal) => Err(refusal.into_response()),
+            Err(refusal) => {
+                drop(request);
+                Err(refusal.into_response())
+            }
         };
         Box::pin(async move {
             let mut response = match passed {
@@ -83,6 +88,9 @@ where
                     .unwrap_or_else(|panic| Ok(ApiError::panicked(&*panic).into_response()))?,
                 Err(refusal) => refusal,
             };
+            if let Some(remainder) = remainder {
+                remainder.read_out(&server.settings.limits).await;
+            }
             if let Some(failure) = response.extensions_mut().remove::<Failure>() {
                 name_failure(&server, path.as_ref(), &failure, &mut response);
             }

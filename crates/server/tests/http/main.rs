@@ -18,3 +18,4 @@ mod resuming;
 mod revoking;
 mod slow_peers;
 mod stage;
+mod unread_bodies;
