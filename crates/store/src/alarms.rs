@@ -115,9 +115,9 @@ impl Store {
     pub async fn alarms(&self, limit: i64) -> Result<Vec<Alarm>, StoreError> {
         const LIST: &str = "SELECT id, workspace, session, ask, at, message FROM alarms \
              ORDER BY id DESC LIMIT $1";
-        let rows: Vec<AlarmRow> = on_db!(&self.db, |pool| sqlx::query_as(LIST)
+        let rows: Vec<AlarmRow> = on_db!(&self.db, |connection| sqlx::query_as(LIST)
             .bind(limit)
-            .fetch_all(pool)
+            .fetch_all(connection)
             .await?);
         rows.into_iter().map(Alarm::try_from).collect()
     }

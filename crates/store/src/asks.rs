@@ -79,10 +79,10 @@ impl Store {
     /// The ask called `id`.
     pub async fn ask(&self, id: AskId) -> Result<Option<Ask>, StoreError> {
         const GET: &str = select_asks!("WHERE asks.id = $1");
-        let row: Option<AskRow> = on_db!(&self.db, |pool| {
+        let row: Option<AskRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(id.to_string())
-                .fetch_optional(pool)
+                .fetch_optional(connection)
                 .await?
         });
         row.map(Ask::try_from).transpose()
@@ -95,11 +95,11 @@ impl Store {
         native_id: &str,
     ) -> Result<Option<Ask>, StoreError> {
         const GET: &str = select_asks!("WHERE asks.run = $1 AND asks.native_id = $2");
-        let row: Option<AskRow> = on_db!(&self.db, |pool| {
+        let row: Option<AskRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(run.to_string())
                 .bind(native_id)
-                .fetch_optional(pool)
+                .fetch_optional(connection)
                 .await?
         });
         row.map(Ask::try_from).transpose()
@@ -128,31 +128,31 @@ impl Store {
         let workspace = filter.workspace.map(|id| id.to_string());
         let state = filter.phase.map(AskPhase::name);
         let rows: Vec<AskRow> = match (filter.session, state) {
-            (Some(session), state) => on_db!(&self.db, |pool| {
+            (Some(session), state) => on_db!(&self.db, |connection| {
                 sqlx::query_as(BY_SESSION)
                     .bind(session.to_string())
                     .bind(state)
                     .bind(workspace)
                     .bind(before)
                     .bind(limit)
-                    .fetch_all(pool)
+                    .fetch_all(connection)
                     .await?
             }),
-            (None, Some(state)) => on_db!(&self.db, |pool| {
+            (None, Some(state)) => on_db!(&self.db, |connection| {
                 sqlx::query_as(BY_STATE)
                     .bind(state)
                     .bind(workspace)
                     .bind(before)
                     .bind(limit)
-                    .fetch_all(pool)
+                    .fetch_all(connection)
                     .await?
             }),
-            (None, None) => on_db!(&self.db, |pool| {
+            (None, None) => on_db!(&self.db, |connection| {
                 sqlx::query_as(ALL)
                     .bind(workspace)
                     .bind(before)
                     .bind(limit)
-                    .fetch_all(pool)
+                    .fetch_all(connection)
                     .await?
             }),
         };
@@ -165,11 +165,11 @@ impl Store {
         const LIST: &str = select_asks!(
             "WHERE asks.session = $1 AND asks.state = 'open' ORDER BY asks.id DESC LIMIT $2"
         );
-        let rows: Vec<AskRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(session.to_string())
                 .bind(limit)
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Ask::try_from).collect()
@@ -180,10 +180,10 @@ impl Store {
         const LIST: &str = select_asks!(
             "WHERE asks.run = $1 AND asks.state IN ('open', 'answered') ORDER BY asks.id"
         );
-        let rows: Vec<AskRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(run.to_string())
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Ask::try_from).collect()
@@ -194,11 +194,11 @@ impl Store {
         const COUNT: &str =
             "SELECT COUNT(*) FROM asks WHERE session = $1 AND state = 'withdrawn' AND why = $2";
         let why = to_json(&Withdrawal::SiblingDenied { sibling: ask.id });
-        let (count,): (i64,) = on_db!(&self.db, |pool| {
+        let (count,): (i64,) = on_db!(&self.db, |connection| {
             sqlx::query_as(COUNT)
                 .bind(ask.session.to_string())
                 .bind(why)
-                .fetch_one(pool)
+                .fetch_one(connection)
                 .await?
         });
         Ok(count)
@@ -207,10 +207,10 @@ impl Store {
     /// How many asks of a session are open.
     pub async fn count_open_asks(&self, session: SessionId) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT COUNT(*) FROM asks WHERE session = $1 AND state = 'open'";
-        let (count,): (i64,) = on_db!(&self.db, |pool| {
+        let (count,): (i64,) = on_db!(&self.db, |connection| {
             sqlx::query_as(COUNT)
                 .bind(session.to_string())
-                .fetch_one(pool)
+                .fetch_one(connection)
                 .await?
         });
         Ok(count)

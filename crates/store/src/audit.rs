@@ -64,12 +64,12 @@ impl Store {
     ) -> Result<Vec<AuditEntry>, StoreError> {
         const LIST: &str = "SELECT workspace, seq, at, actor, action, subject, detail, previous, hash \
              FROM audit WHERE workspace = $1 AND seq > $2 ORDER BY seq LIMIT $3";
-        let rows: Vec<AuditRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<AuditRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.to_string())
                 .bind(after)
                 .bind(limit)
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(AuditEntry::try_from).collect()
@@ -83,10 +83,10 @@ impl Store {
              FROM audit_heads AS heads FULL JOIN \
              (SELECT workspace, MAX(seq) AS seq FROM audit GROUP BY workspace) AS ends \
              ON ends.workspace = heads.workspace ORDER BY 1";
-        let heads: Vec<(String, i64, String, i64)> = on_db!(&self.db, |pool| {
+        let heads: Vec<(String, i64, String, i64)> = on_db!(&self.db, |connection| {
             sqlx::query_as(HEADS)
                 .bind(Digest::ZERO.to_string())
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         let mut verdicts = Vec::with_capacity(heads.len());

@@ -8,13 +8,11 @@ use std::time::Duration;
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqlitePoolOptions,
-    SqliteSynchronous,
-};
-use sqlx::{PgPool, Postgres, SqlSafeStr as _, Sqlite, SqlitePool, Transaction};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqliteSynchronous};
+use sqlx::{PgPool, Postgres, SqlSafeStr as _, Transaction};
 
 use crate::error::StoreError;
+use crate::file::{FileTransaction, LedgerFile};
 
 /// The tables in both dialects, in the order in which they came to be.
 ///
@@ -31,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub(crate) enum Db {
     /// A file.
-    Sqlite(SqlitePool),
+    Sqlite(LedgerFile),
     /// A server.
     Postgres(PgPool),
 }
@@ -39,17 +37,21 @@ pub(crate) enum Db {
 /// A transaction on either kind; it is rolled back unless it is committed.
 pub(crate) enum Tx {
     /// On a file.
-    Sqlite(Transaction<'static, Sqlite>),
+    Sqlite(FileTransaction),
     /// On a server.
     Postgres(Transaction<'static, Postgres>),
 }
 
-/// Runs the same expression on whichever pool there is.
+/// Runs the same expression on a connection to whichever database there is.
 macro_rules! on_db {
-    ($db:expr, |$pool:ident| $body:expr) => {
+    ($db:expr, |$connection:ident| $body:expr) => {
         match $db {
-            $crate::database::Db::Sqlite($pool) => $body,
-            $crate::database::Db::Postgres($pool) => $body,
+            $crate::database::Db::Sqlite(file) => {
+                let mut held = file.hold().await?;
+                let $connection = &mut *held;
+                $body
+            }
+            $crate::database::Db::Postgres($connection) => $body,
         }
     };
 }
@@ -109,22 +111,16 @@ impl Db {
             .locking_mode(SqliteLockingMode::Exclusive)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(2));
-        let pool = SqlitePoolOptions::new()
-            .max_connections(1)
-            .acquire_timeout(PATIENCE)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_with(options)
-            .await
-            .map_err(|source| StoreError::Open {
-                name: path.display().to_string(),
-                source,
-            })?;
+        let failed = |source| StoreError::Open {
+            name: path.display().to_string(),
+            source,
+        };
+        let file = LedgerFile::open(&options, PATIENCE).await.map_err(failed)?;
         migrator(|(sqlite, _)| sqlite)
-            .run(&pool)
+            .run(&mut *file.hold().await?)
             .await
             .map_err(StoreError::Migrate)?;
-        Ok(Self::Sqlite(pool))
+        Ok(Self::Sqlite(file))
     }
 
     pub(crate) async fn open_postgres(url: &str) -> Result<Self, StoreError> {
@@ -150,14 +146,16 @@ impl Db {
     /// Begins a transaction that is going to write.
     pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
         Ok(match self {
-            // Taking the write lock at once: a reader that becomes a writer could be refused.
-            Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Sqlite(file) => Tx::Sqlite(file.begin().await?),
             Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
         })
     }
 
     pub(crate) async fn close(&self) {
-        on_db!(self, |pool| pool.close().await);
+        match self {
+            Self::Sqlite(file) => file.close().await,
+            Self::Postgres(pool) => pool.close().await,
+        }
     }
 }
 

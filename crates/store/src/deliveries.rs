@@ -50,11 +50,11 @@ impl Store {
         // In this order: what is sent between the two is in both, and in none the other way round.
         let mut parcels = BTreeMap::new();
         for (statement, limit) in [(NEXT, NEXT_PARCELS), (SENDING, MOST_PARCELS)] {
-            let rows: Vec<AskRow> = on_db!(&self.db, |pool| {
+            let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
                 sqlx::query_as(statement)
                     .bind(run.to_string())
                     .bind(limit)
-                    .fetch_all(pool)
+                    .fetch_all(connection)
                     .await?
             });
             for row in rows {
@@ -70,10 +70,10 @@ impl Store {
     /// Whether a parcel may have reached the engine and is not settled yet.
     pub async fn is_perhaps_sent(&self, ask: AskId) -> Result<bool, StoreError> {
         const COUNT: &str = "SELECT COUNT(*) FROM deliveries WHERE ask = $1 AND state = 'sending'";
-        let (count,): (i64,) = on_db!(&self.db, |pool| {
+        let (count,): (i64,) = on_db!(&self.db, |connection| {
             sqlx::query_as(COUNT)
                 .bind(ask.to_string())
-                .fetch_one(pool)
+                .fetch_one(connection)
                 .await?
         });
         Ok(count > 0)
@@ -89,12 +89,12 @@ impl Store {
     ) -> Result<bool, StoreError> {
         const BEGIN: &str = "UPDATE deliveries SET state = 'sending', attempts = attempts + 1, \
              at = $2, due_at = $3 WHERE ask = $1 AND state IN ('pending', 'sending')";
-        let begun = on_db!(&self.db, |pool| {
+        let begun = on_db!(&self.db, |connection| {
             sqlx::query(BEGIN)
                 .bind(ask.to_string())
                 .bind(now.as_micros())
                 .bind(retry_at.as_micros())
-                .execute(pool)
+                .execute(connection)
                 .await?
                 .rows_affected()
         });
@@ -105,11 +105,11 @@ impl Store {
     pub async fn postpone(&self, ask: AskId, retry_at: Timestamp) -> Result<(), StoreError> {
         const POSTPONE: &str =
             "UPDATE deliveries SET due_at = $2 WHERE ask = $1 AND state IN ('pending', 'sending')";
-        on_db!(&self.db, |pool| {
+        on_db!(&self.db, |connection| {
             sqlx::query(POSTPONE)
                 .bind(ask.to_string())
                 .bind(retry_at.as_micros())
-                .execute(pool)
+                .execute(connection)
                 .await?;
         });
         Ok(())

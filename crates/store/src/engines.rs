@@ -96,10 +96,10 @@ impl Store {
     /// The engines that a workspace has or had.
     pub async fn engines(&self, workspace: WorkspaceId) -> Result<Vec<Engine>, StoreError> {
         const LIST: &str = "SELECT id, program FROM engines WHERE workspace = $1 ORDER BY id";
-        let rows: Vec<(String, String)> = on_db!(&self.db, |pool| {
+        let rows: Vec<(String, String)> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.to_string())
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter()
@@ -157,10 +157,10 @@ impl Store {
     pub async fn unended_runs(&self, engine: EngineId) -> Result<Vec<Run>, StoreError> {
         const LIST: &str =
             "SELECT id, started_at FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY id";
-        let rows: Vec<(String, i64)> = on_db!(&self.db, |pool| {
+        let rows: Vec<(String, i64)> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(engine.to_string())
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter()

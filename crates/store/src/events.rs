@@ -41,8 +41,8 @@ impl Store {
     /// Reads the head from the database: what other replicas wrote, or what a wake-up was lost for.
     pub async fn refresh_head(&self) -> Result<i64, StoreError> {
         const HEAD: &str = "SELECT seq FROM event_head";
-        let (seq,): (i64,) = on_db!(&self.db, |pool| sqlx::query_as(HEAD)
-            .fetch_one(pool)
+        let (seq,): (i64,) = on_db!(&self.db, |connection| sqlx::query_as(HEAD)
+            .fetch_one(connection)
             .await?);
         self.announce(seq);
         Ok(seq)
@@ -52,11 +52,11 @@ impl Store {
     pub async fn events_after(&self, after: i64, limit: i64) -> Result<Vec<Event>, StoreError> {
         const AFTER: &str =
             "SELECT seq, at, workspace, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
-        let rows: Vec<EventRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<EventRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(AFTER)
                 .bind(after)
                 .bind(limit)
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Event::try_from).collect()
@@ -65,8 +65,8 @@ impl Store {
     /// The number of the oldest event that is kept, if there is one.
     pub async fn oldest_event(&self) -> Result<Option<i64>, StoreError> {
         const OLDEST: &str = "SELECT MIN(seq) FROM events";
-        let (seq,): (Option<i64>,) = on_db!(&self.db, |pool| sqlx::query_as(OLDEST)
-            .fetch_one(pool)
+        let (seq,): (Option<i64>,) = on_db!(&self.db, |connection| sqlx::query_as(OLDEST)
+            .fetch_one(connection)
             .await?);
         Ok(seq)
     }
@@ -77,10 +77,10 @@ impl Store {
         const FORGET: &str = "DELETE FROM events WHERE at < $1 AND seq < \
              (SELECT COALESCE(MIN(kept.seq), 9223372036854775807) FROM events AS kept \
              WHERE kept.at >= $1)";
-        Ok(on_db!(&self.db, |pool| {
+        Ok(on_db!(&self.db, |connection| {
             sqlx::query(FORGET)
                 .bind(time.as_micros())
-                .execute(pool)
+                .execute(connection)
                 .await?
                 .rows_affected()
         }))
@@ -89,10 +89,10 @@ impl Store {
     /// Where `consumer` had come to.
     pub async fn cursor(&self, consumer: &str) -> Result<Option<i64>, StoreError> {
         const GET: &str = "SELECT seq FROM cursors WHERE consumer = $1";
-        let row: Option<(i64,)> = on_db!(&self.db, |pool| {
+        let row: Option<(i64,)> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(consumer)
-                .fetch_optional(pool)
+                .fetch_optional(connection)
                 .await?
         });
         Ok(row.map(|(seq,)| seq))
@@ -102,11 +102,11 @@ impl Store {
     pub async fn move_cursor(&self, consumer: &str, seq: i64) -> Result<(), StoreError> {
         const MOVE: &str = "INSERT INTO cursors (consumer, seq) VALUES ($1, $2) \
              ON CONFLICT (consumer) DO UPDATE SET seq = excluded.seq WHERE cursors.seq < excluded.seq";
-        on_db!(&self.db, |pool| {
+        on_db!(&self.db, |connection| {
             sqlx::query(MOVE)
                 .bind(consumer)
                 .bind(seq)
-                .execute(pool)
+                .execute(connection)
                 .await?;
         });
         Ok(())
@@ -115,10 +115,10 @@ impl Store {
     /// Waits until another replica says that it wrote, then refreshes the head; for ever on SQLite, where
     /// there is no other.
     pub async fn follow_replicas(&self) -> Result<(), StoreError> {
-        let Db::Postgres(pool) = &self.db else {
+        let Db::Postgres(connection) = &self.db else {
             return std::future::pending().await;
         };
-        let mut listener = sqlx::postgres::PgListener::connect_with(pool).await?;
+        let mut listener = sqlx::postgres::PgListener::connect_with(connection).await?;
         listener.listen(WAKE_CHANNEL).await?;
         loop {
             self.refresh_head().await?;

@@ -12,6 +12,7 @@ mod deliveries;
 mod engines;
 mod error;
 mod events;
+mod file;
 mod rules;
 mod sessions;
 mod tokens;

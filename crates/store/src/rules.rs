@@ -147,10 +147,10 @@ impl Store {
         const LIST: &str = select_rules!(
             "WHERE CAST($1 AS TEXT) IS NULL OR rules.workspace = $1 ORDER BY rules.id DESC"
         );
-        let rows: Vec<RuleRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<RuleRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.map(|id| id.to_string()))
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Rule::try_from).collect()
@@ -159,10 +159,10 @@ impl Store {
     /// The rule called `id`.
     pub async fn rule(&self, id: RuleId) -> Result<Option<Rule>, StoreError> {
         const GET: &str = select_rules!("WHERE rules.id = $1");
-        let row: Option<RuleRow> = on_db!(&self.db, |pool| {
+        let row: Option<RuleRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(id.to_string())
-                .fetch_optional(pool)
+                .fetch_optional(connection)
                 .await?
         });
         row.map(Rule::try_from).transpose()

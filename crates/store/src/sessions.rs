@@ -136,10 +136,10 @@ impl Store {
     /// The session called `id`.
     pub async fn session(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
         const GET: &str = select_sessions!("WHERE id = $1");
-        let row: Option<SessionRow> = on_db!(&self.db, |pool| {
+        let row: Option<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(id.to_string())
-                .fetch_optional(pool)
+                .fetch_optional(connection)
                 .await?
         });
         row.map(Session::try_from).transpose()
@@ -152,11 +152,11 @@ impl Store {
         native_id: &str,
     ) -> Result<Option<Session>, StoreError> {
         const GET: &str = select_sessions!("WHERE workspace = $1 AND native_id = $2");
-        let row: Option<SessionRow> = on_db!(&self.db, |pool| {
+        let row: Option<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(workspace.to_string())
                 .bind(native_id)
-                .fetch_optional(pool)
+                .fetch_optional(connection)
                 .await?
         });
         row.map(Session::try_from).transpose()
@@ -171,11 +171,11 @@ impl Store {
         const LIST: &str = select_sessions!(
             "WHERE CAST($1 AS TEXT) IS NULL OR workspace = $1 ORDER BY changed_at DESC LIMIT $2"
         );
-        let rows: Vec<SessionRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.map(|id| id.to_string()))
                 .bind(limit)
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Session::try_from).collect()
@@ -184,10 +184,10 @@ impl Store {
     /// The sessions that a session started for sub-agents.
     pub async fn child_sessions(&self, parent: SessionId) -> Result<Vec<Session>, StoreError> {
         const LIST: &str = select_sessions!("WHERE parent = $1 ORDER BY id");
-        let rows: Vec<SessionRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(parent.to_string())
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Session::try_from).collect()
@@ -201,10 +201,10 @@ impl Store {
         const LIST: &str = select_sessions!(
             "WHERE workspace = $1 AND id IN (SELECT session FROM turns WHERE ended_at IS NULL) ORDER BY id"
         );
-        let rows: Vec<SessionRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.to_string())
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Session::try_from).collect()
@@ -214,10 +214,10 @@ impl Store {
     pub async fn busy_sessions(&self, workspace: WorkspaceId) -> Result<Vec<Session>, StoreError> {
         const LIST: &str =
             select_sessions!("WHERE workspace = $1 AND activity = 'busy' ORDER BY id");
-        let rows: Vec<SessionRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.to_string())
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Session::try_from).collect()

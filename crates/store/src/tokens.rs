@@ -209,10 +209,10 @@ impl Store {
     /// The token whose secret has this hash, whether or not it is still good.
     pub async fn token_by_hash(&self, hash: &Digest) -> Result<Option<Token>, StoreError> {
         const GET: &str = select_tokens!("WHERE tokens.hash = $1");
-        let row: Option<TokenRow> = on_db!(&self.db, |pool| {
+        let row: Option<TokenRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(hash.to_string())
-                .fetch_optional(pool)
+                .fetch_optional(connection)
                 .await?
         });
         row.map(Token::try_from).transpose()
@@ -221,8 +221,8 @@ impl Store {
     /// Every token, newest first.
     pub async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         const LIST: &str = select_tokens!("ORDER BY tokens.id DESC");
-        let rows: Vec<TokenRow> = on_db!(&self.db, |pool| sqlx::query_as(LIST)
-            .fetch_all(pool)
+        let rows: Vec<TokenRow> = on_db!(&self.db, |connection| sqlx::query_as(LIST)
+            .fetch_all(connection)
             .await?);
         rows.into_iter().map(Token::try_from).collect()
     }

@@ -95,12 +95,12 @@ impl Store {
     ) -> Result<Vec<TranscriptItem>, StoreError> {
         const LIST: &str = "SELECT seq, native_id, at, body FROM items \
              WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3";
-        let rows: Vec<ItemRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<ItemRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(session.to_string())
                 .bind(after)
                 .bind(limit)
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(TranscriptItem::try_from).collect()

@@ -130,11 +130,11 @@ impl Store {
     /// Notes that the engine has taken a turn's prompt.
     pub async fn mark_turn_sent(&self, turn: TurnId, now: Timestamp) -> Result<(), StoreError> {
         const MARK: &str = "UPDATE turns SET sent_at = $2 WHERE id = $1 AND sent_at IS NULL";
-        on_db!(&self.db, |pool| {
+        on_db!(&self.db, |connection| {
             sqlx::query(MARK)
                 .bind(turn.to_string())
                 .bind(now.as_micros())
-                .execute(pool)
+                .execute(connection)
                 .await?;
         });
         Ok(())
@@ -180,10 +180,10 @@ impl Store {
     /// The newest turn of a session.
     pub async fn newest_turn(&self, session: SessionId) -> Result<Option<Turn>, StoreError> {
         const GET: &str = select_turns!("WHERE session = $1 ORDER BY id DESC LIMIT 1");
-        let row: Option<TurnRow> = on_db!(&self.db, |pool| {
+        let row: Option<TurnRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(session.to_string())
-                .fetch_optional(pool)
+                .fetch_optional(connection)
                 .await?
         });
         row.map(Turn::try_from).transpose()
@@ -192,10 +192,10 @@ impl Store {
     /// The turns of a session that have not ended, oldest first.
     pub async fn open_turns(&self, session: SessionId) -> Result<Vec<Turn>, StoreError> {
         const LIST: &str = select_turns!("WHERE session = $1 AND ended_at IS NULL ORDER BY id");
-        let rows: Vec<TurnRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<TurnRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(session.to_string())
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Turn::try_from).collect()
@@ -207,10 +207,10 @@ impl Store {
              turns.model, turns.agent, turns.started_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
              WHERE sessions.workspace = $1 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
              ORDER BY turns.id";
-        let rows: Vec<TurnRow> = on_db!(&self.db, |pool| {
+        let rows: Vec<TurnRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.to_string())
-                .fetch_all(pool)
+                .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Turn::try_from).collect()

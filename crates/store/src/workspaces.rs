@@ -81,10 +81,10 @@ impl Store {
     /// The workspace called `id`.
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError> {
         const GET: &str = "SELECT id, name, path, added_at FROM workspaces WHERE id = $1";
-        let row: Option<WorkspaceRow> = on_db!(&self.db, |pool| {
+        let row: Option<WorkspaceRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(id.to_string())
-                .fetch_optional(pool)
+                .fetch_optional(connection)
                 .await?
         });
         row.map(Workspace::try_from).transpose()

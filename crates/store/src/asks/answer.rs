@@ -80,7 +80,7 @@ impl Store {
 }
 
 /// The compare-and-set: only one transaction ever sees it succeed.
-async fn claim(write: &mut Write, id: AskId) -> Result<bool, StoreError> {
+pub(super) async fn claim(write: &mut Write, id: AskId) -> Result<bool, StoreError> {
     const CLAIM: &str = "UPDATE asks SET state = 'answered' WHERE id = $1 AND state = 'open'";
     let won = on_tx!(&mut write.tx, |connection| {
         sqlx::query(CLAIM)
@@ -92,14 +92,13 @@ async fn claim(write: &mut Write, id: AskId) -> Result<bool, StoreError> {
     Ok(won == 1)
 }
 
-/// Writes an answer to an ask that this transaction holds, and everything that follows from it.
+/// Writes an answer to an ask that this transaction has claimed, and everything that follows from it.
 pub(super) async fn record_answer(
     write: &mut Write,
     ask: &Ask,
     mut answer: Answer,
     now: Timestamp,
 ) -> Result<AskState, StoreError> {
-    const SET: &str = "UPDATE asks SET state = 'answered' WHERE id = $1";
     const ADD_ANSWER: &str = "INSERT INTO answers (ask, choice, actor, surface, at, rule) \
          VALUES ($1, $2, $3, $4, $5, $6)";
     const ADD_DELIVERY: &str = "INSERT INTO deliveries (ask, state, attempts, due_at) \
@@ -113,9 +112,6 @@ pub(super) async fn record_answer(
         answer.rule = Some(rule.id);
     }
     let id = ask.id.to_string();
-    on_tx!(&mut write.tx, |connection| {
-        sqlx::query(SET).bind(&id).execute(connection).await?;
-    });
     on_tx!(&mut write.tx, |connection| {
         sqlx::query(ADD_ANSWER)
             .bind(&id)

@@ -75,8 +75,8 @@ impl Store {
 
     /// When the next ask runs out, if one does.
     pub async fn next_expiry(&self) -> Result<Option<Timestamp>, StoreError> {
-        let (next,): (Option<i64>,) = on_db!(&self.db, |pool| sqlx::query_as(NEXT_EXPIRY)
-            .fetch_one(pool)
+        let (next,): (Option<i64>,) = on_db!(&self.db, |connection| sqlx::query_as(NEXT_EXPIRY)
+            .fetch_one(connection)
             .await?);
         Ok(next.map(Timestamp::from_micros))
     }

@@ -12,7 +12,7 @@ use countersign_core::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::Store;
-use crate::asks::answer::record_answer;
+use crate::asks::answer::{claim, record_answer};
 use crate::asks::ask_in;
 use crate::asks::end::withdraw_in;
 use crate::asks::row::{AskRow, select_asks};
@@ -134,6 +134,7 @@ impl Store {
             // Its engine died while it was handed in.
             withdraw_in(&mut write, &ask, &Withdrawal::EngineGone, now).await?;
         } else if let Some(answer) = standing_answer(&mut write, &ask, previous, now).await? {
+            claim(&mut write, ask.id).await?;
             record_answer(&mut write, &ask, answer, now).await?;
         }
         let opened = ask_in(&mut write.tx, ask.id)

@@ -31,13 +31,17 @@ async fn verify(store: &Store, workspace: WorkspaceId) -> Option<Result<i64, Bro
 
 /// Does to the database what only somebody beside this program would do; `$1` is the workspace.
 async fn tamper(store: &Store, statement: &str, workspace: WorkspaceId) {
-    on_db!(&store.db, |pool| {
-        sqlx::query(AssertSqlSafe(statement.to_owned()))
-            .bind(workspace.to_string())
-            .execute(pool)
-            .await
-            .unwrap();
-    });
+    let done: Result<(), StoreError> = async {
+        on_db!(&store.db, |connection| {
+            sqlx::query(AssertSqlSafe(statement.to_owned()))
+                .bind(workspace.to_string())
+                .execute(connection)
+                .await?;
+        });
+        Ok(())
+    }
+    .await;
+    done.unwrap();
 }
 
 #[tokio::test]

@@ -14,13 +14,13 @@ use crate::{Store, StoreError};
 const OLDEST_SQLITE: [u32; 3] = [3, 51, 3];
 
 async fn value(store: &Store, query: &'static str) -> String {
-    let Db::Sqlite(pool) = &store.db else {
+    let Db::Sqlite(file) = &store.db else {
         unreachable!("these tests are about SQLite");
     };
     // Pragmas answer with numbers or texts; a text is made of either.
     let query = format!("SELECT CAST(it AS TEXT) FROM (SELECT {query} AS it)");
     let (value,): (String,) = sqlx::query_as(AssertSqlSafe(query))
-        .fetch_one(pool)
+        .fetch_one(&mut *file.hold().await.unwrap())
         .await
         .unwrap();
     value

@@ -1,0 +1,240 @@
+//! The ledger in a file: one connection, which its users have one after the other.
+//!
+//! A pool would do, and try the connection before and after every use: each try is a message to the connection's thread
+//! and back, and that is most of what a small statement costs.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// The one connection to the ledger's file.
+#[derive(Debug, Clone)]
+pub(crate) struct LedgerFile {
+    line: Arc<Mutex<Line>>,
+    patience: Duration,
+}
+
+#[derive(Debug)]
+struct Line {
+    /// `None` once it is closed.
+    connection: Option<SqliteConnection>,
+    /// Whether a transaction may be open that its user did not bring to an end.
+    is_begun: bool,
+}
+
+/// The connection, for as long as somebody has it.
+#[derive(Debug)]
+pub(crate) struct Held(OwnedMutexGuard<Line>);
+
+/// A transaction, which is rolled back unless it is committed.
+#[derive(Debug)]
+pub(crate) struct FileTransaction(Held);
+
+impl LedgerFile {
+    /// Opens the file; whoever waits longer than `patience` for the connection is told that it is busy.
+    pub(crate) async fn open(
+        options: &SqliteConnectOptions,
+        patience: Duration,
+    ) -> Result<Self, sqlx::Error> {
+        let line = Line {
+            connection: Some(options.connect().await?),
+            is_begun: false,
+        };
+        Ok(Self {
+            line: Arc::new(Mutex::new(line)),
+            patience,
+        })
+    }
+
+    /// Waits for the connection.
+    pub(crate) async fn hold(&self) -> Result<Held, sqlx::Error> {
+        let line = Arc::clone(&self.line).lock_owned();
+        let line = tokio::time::timeout(self.patience, line)
+            .await
+            .map_err(|_| sqlx::Error::PoolTimedOut)?;
+        if line.connection.is_none() {
+            return Err(sqlx::Error::PoolClosed);
+        }
+        let mut held = Held(line);
+        if held.0.is_begun {
+            held.roll_back().await?;
+        }
+        Ok(held)
+    }
+
+    /// Begins a transaction that is going to write.
+    pub(crate) async fn begin(&self) -> Result<FileTransaction, sqlx::Error> {
+        let mut held = self.hold().await?;
+        // Whoever is cancelled from here on leaves a transaction behind, perhaps.
+        held.0.is_begun = true;
+        // Taking the write lock at once: a reader that becomes a writer could be refused.
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *held).await?;
+        Ok(FileTransaction(held))
+    }
+
+    /// Closes the connection behind everybody who waits for it.
+    pub(crate) async fn close(&self) {
+        let Some(connection) = self.line.lock().await.connection.take() else {
+            return;
+        };
+        if let Err(error) = connection.close().await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the ledger was not closed in order"
+            );
+        }
+    }
+}
+
+impl Held {
+    /// Ends the transaction that somebody left behind, if there is one.
+    async fn roll_back(&mut self) -> Result<(), sqlx::Error> {
+        let outcome = sqlx::query("ROLLBACK").execute(&mut **self).await;
+        match outcome {
+            Ok(_) => {}
+            // It was cancelled before it began, or after it was committed.
+            Err(sqlx::Error::Database(error)) if error.message().contains("no transaction") => {}
+            Err(error) => return Err(error),
+        }
+        self.0.is_begun = false;
+        Ok(())
+    }
+}
+
+impl FileTransaction {
+    pub(crate) async fn commit(mut self) -> Result<(), sqlx::Error> {
+        sqlx::query("COMMIT").execute(&mut *self.0).await?;
+        self.0.0.is_begun = false;
+        Ok(())
+    }
+}
+
+impl Deref for Held {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        self.0.connection.as_ref().expect(HELD_OPEN)
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        self.0.connection.as_mut().expect(HELD_OPEN)
+    }
+}
+
+/// Nobody closes what somebody holds.
+const HELD_OPEN: &str = "a connection that is held is open";
+
+impl Deref for FileTransaction {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.0
+    }
+}
+
+impl DerefMut for FileTransaction {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    async fn open(directory: &tempfile::TempDir) -> LedgerFile {
+        let options = SqliteConnectOptions::new()
+            .filename(directory.path().join("ledger.db"))
+            .create_if_missing(true);
+        let file = LedgerFile::open(&options, PATIENCE).await.unwrap();
+        let mut held = file.hold().await.unwrap();
+        sqlx::query("CREATE TABLE rows (number INTEGER)")
+            .execute(&mut *held)
+            .await
+            .unwrap();
+        file
+    }
+
+    async fn add(connection: &mut SqliteConnection, number: i64) {
+        sqlx::query("INSERT INTO rows VALUES ($1)")
+            .bind(number)
+            .execute(connection)
+            .await
+            .unwrap();
+    }
+
+    async fn numbers(file: &LedgerFile) -> Vec<i64> {
+        let mut held = file.hold().await.unwrap();
+        sqlx::query_scalar("SELECT number FROM rows ORDER BY number")
+            .fetch_all(&mut *held)
+            .await
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn only_what_was_committed_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = open(&directory).await;
+        let mut dropped = file.begin().await.unwrap();
+        add(&mut dropped, 1).await;
+        drop(dropped);
+        add(&mut *file.hold().await.unwrap(), 2).await;
+        let mut committed = file.begin().await.unwrap();
+        add(&mut committed, 3).await;
+        committed.commit().await.unwrap();
+        assert_eq!(numbers(&file).await, [2, 3]);
+    }
+
+    /// Polls `future` once or a few times and drops it.
+    async fn cancel_after(polls: usize, future: impl Future) {
+        let mut future = Box::pin(future);
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..polls {
+            if future.as_mut().poll(&mut context).is_ready() {
+                return;
+            }
+            tokio::task::yield_now().await;
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_is_cancelled_leaves_no_transaction_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = open(&directory).await;
+        let mut written = Vec::new();
+        for polls in 1..40 {
+            cancel_after(polls, async {
+                let mut transaction = file.begin().await.unwrap();
+                add(&mut transaction, 1_000).await;
+                add(&mut transaction, 1_001).await;
+                transaction.commit().await.unwrap();
+            })
+            .await;
+            let number = i64::try_from(polls).unwrap();
+            add(&mut *file.hold().await.unwrap(), number).await;
+            written.push(number);
+        }
+        let there = numbers(&file).await;
+        let ours = there.iter().filter(|number| **number < 1_000);
+        assert!(ours.eq(&written), "{there:?}");
+        let halves = |half| there.iter().filter(|number| **number == half).count();
+        assert_eq!(halves(1_000), halves(1_001), "{there:?}");
+        // The file itself has them: another connection sees nothing that is not committed.
+        file.close().await;
+        assert!(matches!(file.hold().await, Err(sqlx::Error::PoolClosed)));
+        let other = SqliteConnectOptions::new().filename(directory.path().join("ledger.db"));
+        let other = LedgerFile::open(&other, PATIENCE).await.unwrap();
+        assert_eq!(numbers(&other).await, there);
+    }
+}
