@@ -35,10 +35,22 @@ pub(crate) async fn run(store: Store, clock: Clock, ending: CancellationToken) {
                 LOOK
             }
         };
-        tokio::select! {
-            () = ending.cancelled() => return,
-            changed = head.changed() => if changed.is_err() { return },
-            () = tokio::time::sleep(wait) => {}
+        // Whatever changed may expire next. It is looked at a little later: whoever answers now needs the ledger more.
+        let woken = async {
+            tokio::select! {
+                changed = head.changed() => {
+                    tokio::time::sleep(LOOK).await;
+                    changed.is_ok()
+                }
+                () = tokio::time::sleep(wait) => true,
+            }
+        };
+        let goes_on = tokio::select! {
+            () = ending.cancelled() => false,
+            goes_on = woken => goes_on,
+        };
+        if !goes_on {
+            return;
         }
     }
 }

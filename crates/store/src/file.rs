@@ -188,7 +188,7 @@ mod tests {
         let mut dropped = file.begin().await.unwrap();
         add(&mut dropped, 1).await;
         drop(dropped);
-        add(&mut *file.hold().await.unwrap(), 2).await;
+        add(&mut file.hold().await.unwrap(), 2).await;
         let mut committed = file.begin().await.unwrap();
         add(&mut committed, 3).await;
         committed.commit().await.unwrap();
@@ -222,7 +222,7 @@ mod tests {
             })
             .await;
             let number = i64::try_from(polls).unwrap();
-            add(&mut *file.hold().await.unwrap(), number).await;
+            add(&mut file.hold().await.unwrap(), number).await;
             written.push(number);
         }
         let there = numbers(&file).await;
