@@ -95,9 +95,8 @@ impl Broker {
         };
         let id = ask.id;
         let answered = self.store.answer(id, answer, now).await?;
-        if let Answered::Won(ask) = &answered {
+        if let Answered::Won(_) = &answered {
             tracing::info!(ask.id = %id, actor.id = %caller.actor().id, "ask `{id}` was answered");
-            crate::supervisor::wake(&self.supervisors, ask.workspace);
         }
         Ok(answered)
     }

@@ -23,13 +23,13 @@ pub(crate) use turn::{message_id, send_turn, split_model};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use countersign_core::event::EnginePhase;
-use countersign_core::id::{RunId, WorkspaceId};
+use countersign_core::id::RunId;
 use countersign_core::session::Workspace;
 use countersign_core::time::Clock;
 use countersign_engine::opencode::Opencode;
 use countersign_engine::process::{ProcessIdentity, tree};
 use countersign_store::{Store, StoreError};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -110,7 +110,6 @@ pub(crate) struct Report {
     status: watch::Sender<EngineStatus>,
     link: watch::Sender<Option<Link>>,
     keepers: Arc<Mutex<Vec<ProcessIdentity>>>,
-    wake: Arc<Notify>,
 }
 
 impl Report {
@@ -154,7 +153,6 @@ impl Supervisor {
             }),
             link: watch::Sender::new(None),
             keepers: Arc::default(),
-            wake: Arc::default(),
         };
         let workspace = shared.workspace.clone();
         let adopted = match shared.settings.engine {
@@ -194,14 +192,5 @@ impl Supervisor {
         keepers
             .iter()
             .any(|keeper| tree::descends_from(pid, *keeper).unwrap_or(true))
-    }
-}
-
-/// Tells the supervisor of `workspace` that there is something to carry.
-pub(crate) fn wake(supervisors: &[Supervisor], workspace: WorkspaceId) {
-    for supervisor in supervisors {
-        if supervisor.workspace.id == workspace {
-            supervisor.report.wake.notify_one();
-        }
     }
 }

@@ -33,20 +33,30 @@ pub struct Run {
     pub started_at: Timestamp,
 }
 
-/// Holds a life until the transaction ends, and tells whether it still goes on.
+/// Holds a life until the transaction ends.
 ///
 /// Whoever opens asks of a life, answers them or lets them expire holds it first: so a life ends with every
 /// ask of it, and two denials never wait for each other's siblings.
-pub(crate) async fn hold_run(tx: &mut Tx, run: RunId) -> Result<bool, StoreError> {
-    // A writer on SQLite holds the whole file anyway.
+pub(crate) async fn hold_run(tx: &mut Tx, run: RunId) -> Result<(), StoreError> {
+    const HOLD: &str = "SELECT 1 FROM runs WHERE id = $1 FOR NO KEY UPDATE";
+    match tx {
+        // A writer on SQLite holds the whole file anyway.
+        Tx::Sqlite(_) => {}
+        Tx::Postgres(transaction) => {
+            sqlx::query(HOLD)
+                .bind(run.to_string())
+                .execute(&mut **transaction)
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether a life, which is held, still goes on.
+pub(crate) async fn goes_on(tx: &mut Tx, run: RunId) -> Result<bool, StoreError> {
     const LOOK: &str = "SELECT ended_at FROM runs WHERE id = $1";
-    const HOLD: &str = "SELECT ended_at FROM runs WHERE id = $1 FOR NO KEY UPDATE";
-    let statement = match tx {
-        Tx::Sqlite(_) => LOOK,
-        Tx::Postgres(_) => HOLD,
-    };
     let (ended_at,): (Option<i64>,) = on_tx!(tx, |connection| {
-        sqlx::query_as(statement)
+        sqlx::query_as(LOOK)
             .bind(run.to_string())
             .fetch_one(connection)
             .await?

@@ -11,7 +11,6 @@ use countersign_core::digest::Digest;
 use countersign_core::id::{AskId, TurnId};
 use countersign_engine::opencode::{ClientError, Replied, Reply};
 use countersign_store::{NewTurn, Parcel};
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +44,7 @@ pub(crate) const NOBODY_ANSWERED: &str =
 /// Each delivery is a task of its own: one that waits for the ledger must never be in the way of the loop
 /// that reads the ledger. Nothing leaves while the engine is not listened to: a denial takes other asks of its
 /// session with it, and those have to be in the ledger first.
-pub(super) async fn carry(run: Arc<EngineRun>, wake: Arc<Notify>, over: CancellationToken) {
+pub(super) async fn carry(run: Arc<EngineRun>, over: CancellationToken) {
     let mut head = run.shared.store.head();
     let mut following = run.following();
     let mut under_way: JoinSet<()> = JoinSet::new();
@@ -89,7 +88,6 @@ pub(super) async fn carry(run: Arc<EngineRun>, wake: Arc<Notify>, over: Cancella
         tokio::select! {
             () = over.cancelled() => return,
             Some(_) = under_way.join_next() => {}
-            () = wake.notified() => {}
             changed = head.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(wait) => {}
         }

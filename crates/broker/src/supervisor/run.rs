@@ -56,11 +56,7 @@ impl EngineRun {
     /// gap in what it says, its lists are read.
     pub(super) async fn attend(self: Arc<Self>, report: &Report, over: &CancellationToken) {
         let mut tasks = JoinSet::new();
-        tasks.spawn(courier::carry(
-            Arc::clone(&self),
-            Arc::clone(&report.wake),
-            over.clone(),
-        ));
+        tasks.spawn(courier::carry(Arc::clone(&self), over.clone()));
         tasks.spawn(unended::watch(Arc::clone(&self), over.clone()));
         let mut failures = 0;
         while !over.is_cancelled() {

@@ -17,7 +17,7 @@ use crate::asks::ask_in;
 use crate::asks::end::withdraw_in;
 use crate::asks::row::{AskRow, select_asks};
 use crate::database::{Tx, on_tx};
-use crate::engines::hold_run;
+use crate::engines::{goes_on, hold_run};
 use crate::error::StoreError;
 use crate::rules::rules_for;
 use crate::tokens::ensure_actor;
@@ -107,7 +107,8 @@ impl Store {
     /// Opens an ask. Within one life of an engine its own request id is the ask's identity.
     pub async fn open_ask(&self, new: NewAsk, now: Timestamp) -> Result<Opened, StoreError> {
         let mut write = self.write(now).await?;
-        let goes_on = hold_run(&mut write.tx, new.run).await?;
+        hold_run(&mut write.tx, new.run).await?;
+        let goes_on = goes_on(&mut write.tx, new.run).await?;
         if let Some(known) = known_ask(&mut write.tx, new.run, &new.native_id).await? {
             return Ok(Opened::Known(known));
         }
