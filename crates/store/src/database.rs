@@ -158,13 +158,3 @@ impl Db {
         }
     }
 }
-
-impl Tx {
-    pub(crate) async fn commit(self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(transaction) => transaction.commit().await?,
-            Self::Postgres(transaction) => transaction.commit().await?,
-        }
-        Ok(())
-    }
-}

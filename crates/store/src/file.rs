@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
+use sqlx::{ConnectOptions as _, Connection as _, QueryBuilder, Sqlite, SqliteConnection};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// The one connection to the ledger's file.
@@ -106,10 +106,15 @@ impl Held {
 }
 
 impl FileTransaction {
-    pub(crate) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        sqlx::query("COMMIT").execute(&mut *self.0).await?;
+    /// Runs the statements of `batch`, each with a semicolon behind it, commits, and returns what they returned.
+    pub(crate) async fn commit_after(
+        mut self,
+        mut batch: QueryBuilder<Sqlite>,
+    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
+        let query = batch.push("COMMIT").build();
+        let rows = query.fetch_all(&mut *self.0).await?;
         self.0.0.is_begun = false;
-        Ok(())
+        Ok(rows)
     }
 }
 
@@ -191,7 +196,7 @@ mod tests {
         add(&mut file.hold().await.unwrap(), 2).await;
         let mut committed = file.begin().await.unwrap();
         add(&mut committed, 3).await;
-        committed.commit().await.unwrap();
+        committed.commit_after(QueryBuilder::new("")).await.unwrap();
         assert_eq!(numbers(&file).await, [2, 3]);
     }
 
@@ -217,8 +222,9 @@ mod tests {
             cancel_after(polls, async {
                 let mut transaction = file.begin().await.unwrap();
                 add(&mut transaction, 1_000).await;
-                add(&mut transaction, 1_001).await;
-                transaction.commit().await.unwrap();
+                let mut batch = QueryBuilder::new("INSERT INTO rows VALUES (");
+                batch.push_bind(1_001).push("); ");
+                transaction.commit_after(batch).await.unwrap();
             })
             .await;
             let number = i64::try_from(polls).unwrap();
