@@ -24,21 +24,18 @@ const PATIENCE: usize = 8;
 pub(crate) struct Remainder(Arc<Mutex<Option<Body>>>);
 
 impl Remainder {
-    /// Returns the request and, if it has a body to come, where the rest of that will be.
-    pub(crate) fn of(request: Request) -> (Request, Option<Self>) {
+    /// Has the body of a request given back by whoever stops reading it; nothing if there is none to come.
+    #[inline]
+    pub(crate) fn of(request: &mut Request) -> Option<Self> {
         // Who expects a leave to go on does not send the body before it has one.
         if request.body().is_end_stream() || request.headers().contains_key(EXPECT) {
-            return (request, None);
+            return None;
         }
         let left = Arc::new(Mutex::new(None));
         let remainder = Self(Arc::clone(&left));
-        let request = request.map(|body| {
-            Body::new(Lent {
-                body: Some(body),
-                left,
-            })
-        });
-        (request, Some(remainder))
+        let body = Some(std::mem::take(request.body_mut()));
+        *request.body_mut() = Body::new(Lent { body, left });
+        Some(remainder)
     }
 
     /// Reads what was left, unless it is far too much or too slow.

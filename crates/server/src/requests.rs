@@ -68,11 +68,11 @@ where
     }
 
     /// Takes a request to its route and its response back.
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let server = Arc::clone(&self.server);
         let path = request.extensions().get::<MatchedPath>().cloned();
         let under_way = server.metrics.take_request();
-        let (request, remainder) = Remainder::of(request);
+        let remainder = Remainder::of(&mut request);
         let passed = match gate::check(&server.hosts, &request) {
             Ok(()) => Ok(self.route.call(request)),
             Err(refusal) => {

@@ -48,7 +48,7 @@ macro_rules! on_db {
         match $db {
             $crate::database::Db::Sqlite(file) => {
                 let mut held = file.hold().await?;
-                let $connection = &mut *held;
+                let $connection = &mut held;
                 $body
             }
             $crate::database::Db::Postgres($connection) => $body,
@@ -116,10 +116,7 @@ impl Db {
             source,
         };
         let file = LedgerFile::open(&options, PATIENCE).await.map_err(failed)?;
-        migrator(|(sqlite, _)| sqlite)
-            .run(&mut *file.hold().await?)
-            .await
-            .map_err(StoreError::Migrate)?;
+        file.migrate(&migrator(|(sqlite, _)| sqlite)).await?;
         Ok(Self::Sqlite(file))
     }
 

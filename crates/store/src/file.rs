@@ -3,13 +3,26 @@
 //! A pool would do, and try the connection before and after every use: each try is a message to the connection's thread
 //! and back, and that is most of what a small statement costs.
 
+mod attention;
+
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
-use sqlx::{ConnectOptions as _, Connection as _, QueryBuilder, Sqlite, SqliteConnection};
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteQueryResult, SqliteRow, SqliteStatement, SqliteTypeInfo,
+};
+use sqlx::{
+    ConnectOptions as _, Connection as _, Either, Execute, Executor, QueryBuilder, SqlStr, Sqlite,
+    SqliteConnection,
+};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::error::StoreError;
+use crate::file::attention::Attentive;
 
 /// The one connection to the ledger's file.
 #[derive(Debug, Clone)]
@@ -50,6 +63,15 @@ impl LedgerFile {
         })
     }
 
+    /// Brings the tables up to date.
+    pub(crate) async fn migrate(&self, migrator: &Migrator) -> Result<(), StoreError> {
+        let mut held = self.hold().await?;
+        migrator
+            .run(held.connection())
+            .await
+            .map_err(StoreError::Migrate)
+    }
+
     /// Waits for the connection.
     pub(crate) async fn hold(&self) -> Result<Held, sqlx::Error> {
         let line = Arc::clone(&self.line).lock_owned();
@@ -72,7 +94,7 @@ impl LedgerFile {
         // Whoever is cancelled from here on leaves a transaction behind, perhaps.
         held.0.is_begun = true;
         // Taking the write lock at once: a reader that becomes a writer could be refused.
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *held).await?;
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut held).await?;
         Ok(FileTransaction(held))
     }
 
@@ -93,7 +115,7 @@ impl LedgerFile {
 impl Held {
     /// Ends the transaction that somebody left behind, if there is one.
     async fn roll_back(&mut self) -> Result<(), sqlx::Error> {
-        let outcome = sqlx::query("ROLLBACK").execute(&mut **self).await;
+        let outcome = sqlx::query("ROLLBACK").execute(&mut *self).await;
         match outcome {
             Ok(_) => {}
             // It was cancelled before it began, or after it was committed.
@@ -112,39 +134,67 @@ impl FileTransaction {
         mut batch: QueryBuilder<Sqlite>,
     ) -> Result<Vec<SqliteRow>, sqlx::Error> {
         let query = batch.push("COMMIT").build();
-        let rows = query.fetch_all(&mut *self.0).await?;
+        let rows = query.fetch_all(&mut self.0).await?;
         self.0.0.is_begun = false;
         Ok(rows)
     }
 }
 
-impl Deref for Held {
-    type Target = SqliteConnection;
-
-    fn deref(&self) -> &SqliteConnection {
-        self.0.connection.as_ref().expect(HELD_OPEN)
+impl Held {
+    fn connection(&mut self) -> &mut SqliteConnection {
+        let connection = self.0.connection.as_mut();
+        // Nobody closes what somebody holds.
+        connection.expect("a connection that is held is open")
     }
 }
 
-impl DerefMut for Held {
-    fn deref_mut(&mut self) -> &mut SqliteConnection {
-        self.0.connection.as_mut().expect(HELD_OPEN)
+impl<'c> Executor<'c> for &'c mut Held {
+    type Database = Sqlite;
+
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, Result<Either<SqliteQueryResult, SqliteRow>, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Sqlite>,
+    {
+        Box::pin(Attentive(self.connection().fetch_many(query)))
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxFuture<'e, Result<Option<SqliteRow>, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Sqlite>,
+    {
+        Box::pin(Attentive(self.connection().fetch_optional(query)))
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [SqliteTypeInfo],
+    ) -> BoxFuture<'e, Result<SqliteStatement, sqlx::Error>>
+    where
+        'c: 'e,
+    {
+        self.connection().prepare_with(sql, parameters)
     }
 }
-
-/// Nobody closes what somebody holds.
-const HELD_OPEN: &str = "a connection that is held is open";
 
 impl Deref for FileTransaction {
-    type Target = SqliteConnection;
+    type Target = Held;
 
-    fn deref(&self) -> &SqliteConnection {
+    fn deref(&self) -> &Held {
         &self.0
     }
 }
 
 impl DerefMut for FileTransaction {
-    fn deref_mut(&mut self) -> &mut SqliteConnection {
+    fn deref_mut(&mut self) -> &mut Held {
         &mut self.0
     }
 }
@@ -164,13 +214,13 @@ mod tests {
         let file = LedgerFile::open(&options, PATIENCE).await.unwrap();
         let mut held = file.hold().await.unwrap();
         sqlx::query("CREATE TABLE rows (number INTEGER)")
-            .execute(&mut *held)
+            .execute(&mut held)
             .await
             .unwrap();
         file
     }
 
-    async fn add(connection: &mut SqliteConnection, number: i64) {
+    async fn add(connection: &mut Held, number: i64) {
         sqlx::query("INSERT INTO rows VALUES ($1)")
             .bind(number)
             .execute(connection)
@@ -181,7 +231,7 @@ mod tests {
     async fn numbers(file: &LedgerFile) -> Vec<i64> {
         let mut held = file.hold().await.unwrap();
         sqlx::query_scalar("SELECT number FROM rows ORDER BY number")
-            .fetch_all(&mut *held)
+            .fetch_all(&mut held)
             .await
             .unwrap()
     }

@@ -20,7 +20,7 @@ async fn value(store: &Store, query: &'static str) -> String {
     // Pragmas answer with numbers or texts; a text is made of either.
     let query = format!("SELECT CAST(it AS TEXT) FROM (SELECT {query} AS it)");
     let (value,): (String,) = sqlx::query_as(AssertSqlSafe(query))
-        .fetch_one(&mut *file.hold().await.unwrap())
+        .fetch_one(&mut file.hold().await.unwrap())
         .await
         .unwrap();
     value

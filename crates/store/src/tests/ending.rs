@@ -63,7 +63,7 @@ async fn the_next_end_is_found_without_a_look_at_every_open_ask() {
     };
     let explain = format!("EXPLAIN QUERY PLAN {NEXT_EXPIRY}");
     let (_, _, _, plan): (i64, i64, i64, String) = sqlx::query_as(AssertSqlSafe(explain))
-        .fetch_one(&mut *file.hold().await.unwrap())
+        .fetch_one(&mut file.hold().await.unwrap())
         .await
         .unwrap();
     assert!(plan.contains("COVERING INDEX asks_expiring"), "{plan}");
