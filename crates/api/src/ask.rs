@@ -201,12 +201,13 @@ impl AnswerRequest {
         }
     }
 
-    /// The choice that the request makes, of an ask that offers `options`.
+    /// The choice that the request makes, of an ask that came in by `door` and offers `options`.
     ///
     /// A field that does not belong to the kind of answer is refused rather than ignored: it shows that
     /// the caller meant something else.
     pub fn choice(
         self,
+        door: Door,
         options: &[OfferedOption],
         now: Timestamp,
     ) -> Result<Choice, InvalidAnswerRequest> {
@@ -253,8 +254,14 @@ impl AnswerRequest {
             }),
             AnswerKind::Option => {
                 let option = self.option.ok_or_else(|| missing("option"))?;
-                Choice::from_option(&option, options, self.reason)
-                    .map_err(InvalidAnswerRequest::Unfit)
+                match door {
+                    Door::Opencode | Door::OpencodePlugin => {
+                        Choice::from_option(&option, options, self.reason)
+                    }
+                    // The agent is told this very option: what it means is the agent's own.
+                    Door::Acp => Choice::picked(&option, options, self.reason),
+                }
+                .map_err(InvalidAnswerRequest::Unfit)
             }
         }
     }
@@ -303,7 +310,7 @@ mod tests {
                 "expires_in_s",
             ),
         ] {
-            match request(json).choice(&[], NOW) {
+            match request(json).choice(Door::Opencode, &[], NOW) {
                 Err(InvalidAnswerRequest::Field { field: named, .. }) => {
                     assert_eq!(named, field, "{json}");
                 }
@@ -322,7 +329,7 @@ mod tests {
     #[test]
     fn always_reaches_the_session_unless_it_is_said_otherwise() {
         assert_eq!(
-            request(r#"{"answer":"allow_always"}"#).choice(&[], NOW),
+            request(r#"{"answer":"allow_always"}"#).choice(Door::Opencode, &[], NOW),
             Ok(Choice::AllowAlways {
                 scope: Scope::Session,
                 expires_at: None

@@ -6,6 +6,7 @@
 mod ask;
 mod audit;
 mod door;
+mod engine;
 mod error;
 mod session;
 mod token;
@@ -17,6 +18,7 @@ pub use door::{
     DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply, DoorReport,
     DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
 };
+pub use engine::{EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};
 pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
 pub use token::{

@@ -34,6 +34,10 @@ pub struct NewSession {
     /// Where; the server's first workspace if it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceId>,
+    /// With which engine: `opencode`, or the name of an agent as `/api/v1/engines` lists it; the workspace's own, or
+    /// the agent that is configured or installed, if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// What it is about; the engine finds a title if it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,

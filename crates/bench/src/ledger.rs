@@ -170,9 +170,9 @@ impl Ledger {
         count: i64,
     ) -> anyhow::Result<()> {
         const ADD: &str = numbered!(
-            "INSERT INTO sessions (id, workspace, native_id, title, directory, agent, activity, \
+            "INSERT INTO sessions (id, workspace, engine, native_id, title, directory, agent, activity, \
                  started_at, changed_at)",
-            "SELECT printf('session_0%025d', i), $3, printf('ses_%d', i), 'Fix the build', $4, 'build', \
+            "SELECT printf('session_0%025d', i), $3, 'opencode', printf('ses_%d', i), 'Fix the build', $4, 'build', \
                  'idle', $5, $5 FROM numbers"
         );
         sqlx::query(ADD)

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use countersign_core::answer::{Answer, Choice};
-use countersign_core::ask::{Ask, AskState, Subject};
+use countersign_core::ask::{Ask, AskState, Door, Subject};
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{AskId, SessionId};
 use countersign_core::rule;
 use countersign_store::{Answered, AskFilter};
 
 use crate::Broker;
+use crate::acp;
 use crate::error::BrokerError;
 
 /// More open asks of one session than anybody looks at.
@@ -82,6 +83,9 @@ impl Broker {
     ) -> Result<Answered, BrokerError> {
         caller.require_in(Grant::Answer, ask.workspace)?;
         choice.check(&ask.subject)?;
+        if ask.door == Door::Acp {
+            acp::check(ask, &choice)?;
+        }
         if matches!(choice, Choice::AllowAlways { .. }) {
             rule::always(&ask.subject)?;
         }
@@ -149,7 +153,9 @@ impl Broker {
 
 fn context(caller: &Caller, ask: Ask, open: &[Ask]) -> AskContext {
     let is_permission = |ask: &Ask| matches!(ask.subject, Subject::Permission { .. });
-    let siblings = if is_permission(&ask) && ask.state == AskState::Open {
+    let falls_together =
+        is_permission(&ask) && ask.state == AskState::Open && ask.door.denies_together();
+    let siblings = if falls_together {
         open.iter()
             .filter(|other| other.id != ask.id && other.run == ask.run && is_permission(other))
             .map(|other| other.id)

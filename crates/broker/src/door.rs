@@ -272,6 +272,10 @@ fn reply_to(ask: &Ask) -> Option<EngineReply> {
         (Subject::Permission { .. }, Some(Choice::Deny { reason })) => {
             EngineReply::Reject(reason.clone().unwrap_or_else(|| DENIED.to_owned()))
         }
+        // This engine's options are never picked by their ids; what cannot be is a no.
+        (Subject::Permission { .. }, Some(Choice::Option { .. })) => {
+            EngineReply::Reject(DENIED.to_owned())
+        }
         (Subject::Permission { .. }, None) => EngineReply::Reject(NOBODY_ANSWERED.to_owned()),
     })
 }

@@ -5,11 +5,13 @@
 //! is in the store before anybody hears of it; tasks are woken by the store and never the other way round.
 
 mod access;
+mod acp;
 mod asks;
 mod audit;
 mod door;
 mod error;
 mod expiry;
+mod kept;
 mod live;
 mod rules;
 mod sessions;
@@ -17,6 +19,7 @@ mod settings;
 mod supervisor;
 
 pub use access::{Admission, BrowserSecret, NewTokenWish};
+pub use acp::EngineListing;
 pub use asks::AskContext;
 pub use door::{
     AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Plugin, Reported,
@@ -24,11 +27,12 @@ pub use door::{
 pub use error::BrokerError;
 pub use live::LiveWords;
 pub use rules::RuleWish;
-pub use sessions::{PromptWish, SessionContext};
+pub use sessions::{NewSessionWish, PromptWish, SessionContext};
 pub use settings::{EngineChoice, ForeignAnswer, Settings};
 pub use supervisor::EngineStatus;
 
 // What surfaces get back and wait on is the ledger's own.
+pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
 pub use countersign_store::{Alarm, Answered, AskFilter, ChainVerdict, Opened, Store, StoreError};
 
 use std::sync::Arc;
@@ -43,6 +47,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::acp::Agents;
 use crate::door::Lives;
 use crate::live::Live;
 use crate::supervisor::Supervisor;
@@ -56,6 +61,8 @@ pub struct Broker {
     owner: Actor,
     supervisors: Arc<[Supervisor]>,
     doors: Lives,
+    agents: Agents,
+    settings: Arc<Settings>,
     ask_expiry: Option<Duration>,
     tasks: TaskTracker,
     ending: CancellationToken,
@@ -73,10 +80,19 @@ impl Broker {
             .await?;
         let settings = Arc::new(settings);
         let doors = Lives::default();
+        let agents = Agents::new(acp::Shared {
+            store: store.clone(),
+            clock: clock.clone(),
+            live: live.clone(),
+            settings: Arc::clone(&settings),
+            tasks: tasks.clone(),
+            ending: ending.clone(),
+        });
         let mut supervisors = Vec::with_capacity(settings.workspaces.len());
         for (path, name) in &settings.workspaces {
             let workspace = store.ensure_workspace(path, name, clock.now()).await?;
             doors.take_up(&store, workspace.id).await?;
+            agents.adopt(&workspace).await?;
             let shared = supervisor::Shared {
                 store: store.clone(),
                 clock: clock.clone(),
@@ -103,7 +119,9 @@ impl Broker {
             owner,
             supervisors: supervisors.into(),
             doors,
+            agents,
             ask_expiry: settings.ask_expiry,
+            settings,
             tasks,
             ending,
         })
@@ -140,6 +158,7 @@ impl Broker {
         self.supervisors
             .iter()
             .any(|supervisor| supervisor.owns_process(pid))
+            || self.agents.own_process(pid)
             || self.doors.own_process(pid)
     }
 

@@ -3,10 +3,13 @@
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Session, TranscriptItem, Turn};
+use countersign_engine::opencode::find_program;
 use countersign_store::NewTurn;
 
 use crate::Broker;
+use crate::acp::EngineListing;
 use crate::error::BrokerError;
+use crate::settings::EngineChoice;
 use crate::supervisor::{cancel_turn, message_id, remember_session, send_turn, split_model};
 
 /// More sessions than anybody looks at.
@@ -25,6 +28,17 @@ pub struct SessionContext {
     pub open_asks: i64,
     /// Whether the caller may talk in it.
     pub may_prompt: bool,
+}
+
+/// A session that somebody wishes to begin.
+#[derive(Debug, Clone, Default)]
+pub struct NewSessionWish {
+    /// Where.
+    pub workspace: Option<WorkspaceId>,
+    /// With which engine; the workspace's own, or the usual agent, if it is not said.
+    pub engine: Option<String>,
+    /// What it is about.
+    pub title: Option<String>,
 }
 
 /// Something that somebody wishes to say.
@@ -133,19 +147,33 @@ impl Broker {
         Ok(items)
     }
 
-    /// Starts a session with the workspace's engine.
+    /// The engines that a session can be begun with.
+    pub fn engines(&self, caller: &Caller) -> Result<Vec<EngineListing>, BrokerError> {
+        caller.require(Grant::Read)?;
+        Ok(self.agents.listing())
+    }
+
+    /// Starts a session with the engine that is wished for.
     pub async fn start_session(
         &self,
         caller: &Caller,
-        workspace: Option<WorkspaceId>,
-        title: Option<&str>,
+        wish: NewSessionWish,
     ) -> Result<SessionContext, BrokerError> {
-        let workspace = match workspace.or(caller.workspace()) {
+        let workspace = match wish.workspace.or(caller.workspace()) {
             Some(workspace) => workspace,
             None => self.first_workspace()?,
         };
         caller.require_in(Grant::Prompt, workspace)?;
         let supervisor = self.supervisor(workspace)?;
+        let title = wish.title.as_deref();
+        let engine = wish.engine.or_else(|| self.usual_engine());
+        if let Some(agent) = engine.filter(|engine| engine != Session::OPENCODE) {
+            let session = self
+                .agents
+                .start_session(supervisor.workspace(), &agent, title)
+                .await?;
+            return self.session_context(caller, session).await;
+        }
         let link = supervisor.link()?;
         let directory = &supervisor.workspace().path;
         let rules = link
@@ -183,13 +211,34 @@ impl Broker {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
         wish.check()?;
-        let link = self.supervisor(session.workspace)?.link()?;
+        let is_acp = session.engine != Session::OPENCODE;
+        if is_acp && (wish.model.is_some() || wish.agent.is_some()) {
+            let field = if wish.model.is_some() {
+                "model"
+            } else {
+                "agent"
+            };
+            return Err(BrokerError::Invalid {
+                field,
+                problem: "cannot be chosen for this engine".to_owned(),
+            });
+        }
+        let supervisor = self.supervisor(session.workspace)?;
+        let link = if is_acp {
+            None
+        } else {
+            Some(supervisor.link()?)
+        };
         let now = self.clock.now();
         let turn_id = wish.turn.unwrap_or_else(|| TurnId::generate(now));
         let new = NewTurn {
             id: turn_id,
             session: id,
-            native_id: message_id(turn_id),
+            native_id: if is_acp {
+                turn_id.to_string()
+            } else {
+                message_id(turn_id)
+            },
             prompt: wish.text,
             model: wish.model,
             agent: wish.agent,
@@ -204,8 +253,12 @@ impl Broker {
                 problem: "belongs to another session".to_owned(),
             });
         }
-        if fresh {
-            send_turn(&self.store, &self.clock, &link, &session, &turn).await?;
+        match link {
+            Some(link) if fresh => {
+                send_turn(&self.store, &self.clock, &link, &session, &turn).await?;
+            }
+            Some(_) => {}
+            None => self.agents.attend(&session),
         }
         Ok(turn)
     }
@@ -218,9 +271,33 @@ impl Broker {
     ) -> Result<SessionContext, BrokerError> {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
+        if session.engine != Session::OPENCODE {
+            self.agents.cancel(id).await;
+            return self.session(caller, id).await;
+        }
         let link = self.supervisor(session.workspace)?.link()?;
         cancel_turn(&self.store, &self.clock, &link, &session).await?;
         self.session(caller, id).await
+    }
+
+    /// The engine that is meant when none is named: opencode wherever there is one.
+    fn usual_engine(&self) -> Option<String> {
+        let has_opencode = match &self.settings.engine {
+            EngineChoice::Attach(_)
+            | EngineChoice::Start {
+                program: Some(_), ..
+            } => true,
+            EngineChoice::Start { program: None, .. } => {
+                find_program(&std::env::var_os("PATH").unwrap_or_default()).is_some()
+            }
+            // Nothing is started that nobody named.
+            EngineChoice::None => !self.agents.is_configured(),
+        };
+        if has_opencode {
+            None
+        } else {
+            self.agents.usual()
+        }
     }
 
     async fn visible_session(

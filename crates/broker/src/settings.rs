@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use countersign_engine::acp::agents::AgentEntry;
 use countersign_engine::opencode::Endpoint;
 
 /// What the application is told at its start.
@@ -18,6 +19,8 @@ pub struct Settings {
     pub workspaces: Vec<(String, String)>,
     /// Which engine the workspaces have.
     pub engine: EngineChoice,
+    /// ACP agents of the configuration: more of them, or changes of the known ones.
+    pub agents: Vec<AgentEntry>,
     /// What happens when somebody answers past the ledger.
     pub foreign_answer: ForeignAnswer,
     /// How long an ask stays open; for ever if nothing is said.

@@ -125,6 +125,7 @@ fn evidence(ask: &AskView) -> Option<String> {
         Evidence::Announced { event } => format!("the engine announced {}", visible(event)),
         Evidence::ToolState { status } => format!("the tool was found {}", visible(status)),
         Evidence::Reported { event } => format!("the plugin reported {}", visible(event)),
+        Evidence::Written { .. } => "it was written to the agent's input".to_owned(),
     })
 }
 
@@ -194,6 +195,18 @@ fn choice(choice: &Choice) -> String {
                 .collect();
             format!("answered with {}", parts.join("; "))
         }
+        Choice::Option {
+            id, reason: None, ..
+        } => format!("answered with the option “{}”", visible(id)),
+        Choice::Option {
+            id,
+            reason: Some(reason),
+            ..
+        } => format!(
+            "answered with the option “{}” (“{}”)",
+            visible(id),
+            visible(reason)
+        ),
     }
 }
 

@@ -69,10 +69,18 @@ help!(
   countersign sessions --workspace my-project --json"
 );
 help!(
+    /// `engines`.
+    ENGINES,
+    "  countersign engines
+  countersign engines --found --json
+  countersign prompt --engine demo \"show me what you do\""
+);
+help!(
     /// `prompt`.
     PROMPT,
     "  countersign prompt \"make the tests pass\"
   countersign prompt --continue \"and now the documentation\"
+  countersign prompt --engine claude \"explain this folder\"
   countersign prompt --model anthropic/claude-sonnet-4-5 \"explain this folder\"
   git diff | countersign prompt -
   countersign prompt --detach \"upgrade the dependencies\"

@@ -17,6 +17,7 @@ mod connection;
 pub mod discovery;
 mod doctor;
 mod duration;
+mod engines;
 mod exit;
 #[cfg(test)]
 mod fixtures;
@@ -62,6 +63,9 @@ pub enum ClientCommand {
     /// List the sessions
     #[command(after_help = help::SESSIONS)]
     Sessions(Called<sessions::Sessions>),
+    /// List the agents that a session can be begun with, and what each still needs
+    #[command(after_help = help::ENGINES)]
+    Engines(Called<engines::Engines>),
     /// Give an agent something to do, and watch it
     #[command(after_help = help::PROMPT)]
     Prompt(Called<prompt::Prompt>),
@@ -134,6 +138,7 @@ impl ClientCommand {
             Self::Deny(called) => &called.connection,
             Self::Answer(called) => &called.connection,
             Self::Sessions(called) => &called.connection,
+            Self::Engines(called) => &called.connection,
             Self::Prompt(called) => &called.connection,
             Self::Token(called) => &called.connection,
             Self::Pair(called) => &called.connection,
@@ -153,6 +158,7 @@ async fn dispatch(command: ClientCommand, call: &mut Call<'_>) -> anyhow::Result
         ClientCommand::Deny(called) => Box::pin(answers::deny(call, called.arguments)).await,
         ClientCommand::Answer(called) => Box::pin(answers::answer(call, called.arguments)).await,
         ClientCommand::Sessions(called) => Box::pin(sessions::run(call, called.arguments)).await,
+        ClientCommand::Engines(called) => Box::pin(engines::run(call, called.arguments)).await,
         ClientCommand::Prompt(called) => Box::pin(prompt::run(call, called.arguments)).await,
         ClientCommand::Token(called) => Box::pin(token::run(call, called.arguments)).await,
         ClientCommand::Pair(called) => Box::pin(pair::run(call, called.arguments)).await,

@@ -35,6 +35,9 @@ pub struct Prompt {
     /// Begin the session in this workspace: its id, name or path
     #[arg(long, short, value_name = "WORKSPACE", conflicts_with = "session")]
     workspace: Option<String>,
+    /// Begin the session with this engine: opencode, or an agent of `countersign engines`
+    #[arg(long, short, value_name = "NAME", conflicts_with_all = ["session", "continue_newest"])]
+    engine: Option<String>,
     /// The model to use, as provider/model
     #[arg(long, short, value_name = "MODEL", value_parser = parse_model)]
     model: Option<String>,
@@ -136,6 +139,7 @@ async fn choose_session(
     }
     let new = NewSession {
         workspace,
+        engine: arguments.engine.clone(),
         title: None,
     };
     let made: SessionView = connection.post("/api/v1/sessions", &new).await?.value;

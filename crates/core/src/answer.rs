@@ -46,6 +46,16 @@ pub enum Choice {
         /// One list for each part.
         choices: Vec<Vec<String>>,
     },
+    /// One of the engine's own options, picked by a person.
+    Option {
+        /// What the engine calls it: this very id is what it is told.
+        id: String,
+        /// What choosing it means.
+        kind: OptionKind,
+        /// Why; the agent gets to read it where the option is a no.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
 }
 
 impl Choice {
@@ -54,6 +64,10 @@ impl Choice {
         match self {
             Self::AllowOnce | Self::AllowAlways { .. } | Self::Choices { .. } => true,
             Self::Deny { .. } => false,
+            Self::Option { kind, .. } => match kind {
+                OptionKind::AllowOnce | OptionKind::AllowAlways | OptionKind::Other => true,
+                OptionKind::Deny | OptionKind::DenyAlways => false,
+            },
         }
     }
 
@@ -64,6 +78,19 @@ impl Choice {
             Self::AllowAlways { .. } => "allow_always",
             Self::Deny { .. } => "deny",
             Self::Choices { .. } => "choices",
+            Self::Option { .. } => "option",
+        }
+    }
+
+    /// Why it is a no, if it is one and says so.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Deny { reason } => reason.as_deref(),
+            Self::Option { reason, .. } if !self.is_yes() => reason.as_deref(),
+            Self::AllowOnce
+            | Self::AllowAlways { .. }
+            | Self::Choices { .. }
+            | Self::Option { .. } => None,
         }
     }
 
@@ -73,12 +100,16 @@ impl Choice {
             (
                 Self::Deny {
                     reason: Some(reason),
+                }
+                | Self::Option {
+                    reason: Some(reason),
+                    ..
                 },
                 _,
             ) if reason.len() > REASON_LIMIT => Err(UnfitAnswer::ReasonTooLong {
                 length: reason.len(),
             }),
-            (Self::Deny { .. }, _)
+            (Self::Deny { .. } | Self::Option { .. }, _)
             | (Self::AllowOnce | Self::AllowAlways { .. }, Subject::Permission { .. }) => Ok(()),
             (Self::AllowOnce | Self::AllowAlways { .. }, Subject::Question { .. }) => {
                 Err(UnfitAnswer::QuestionNeedsChoices)
@@ -106,6 +137,23 @@ impl Choice {
                 Ok(())
             }
         }
+    }
+
+    /// The offered option itself, as a person picks it.
+    pub fn picked(
+        option: &str,
+        offered: &[OfferedOption],
+        reason: Option<String>,
+    ) -> Result<Self, UnfitAnswer> {
+        let found = offered
+            .iter()
+            .find(|candidate| candidate.id == option)
+            .ok_or_else(|| UnfitAnswer::NotOffered(option.to_owned()))?;
+        Ok(Self::Option {
+            id: option.to_owned(),
+            kind: found.kind,
+            reason: reason.filter(|reason| !reason.trim().is_empty()),
+        })
     }
 
     /// The choice that an offered option stands for.
@@ -165,6 +213,9 @@ pub enum UnfitAnswer {
     /// What the option would mean is not known.
     #[error("what the option `{0}` means is not known")]
     UnknownOption(String),
+    /// What the answer means among the engine's options is not clear.
+    #[error("{0}")]
+    Unclear(String),
     /// Too much to say.
     #[error("the reason has {length} bytes; {REASON_LIMIT} is the limit")]
     ReasonTooLong {

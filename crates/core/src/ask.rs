@@ -19,6 +19,8 @@ pub enum Door {
     Opencode,
     /// The plugin in an opencode that somebody runs in a terminal.
     OpencodePlugin,
+    /// An agent that speaks the Agent Client Protocol, started by Countersign.
+    Acp,
 }
 
 impl Door {
@@ -27,14 +29,23 @@ impl Door {
         match self {
             Self::Opencode => "opencode",
             Self::OpencodePlugin => "opencode_plugin",
+            Self::Acp => "acp",
         }
     }
 
     /// Reads what [`Door::name`] wrote.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Opencode, Self::OpencodePlugin]
+        [Self::Opencode, Self::OpencodePlugin, Self::Acp]
             .into_iter()
             .find(|door| door.name() == name)
+    }
+
+    /// Whether a denial takes the session's other open asks with it.
+    pub const fn denies_together(self) -> bool {
+        match self {
+            Self::Opencode | Self::OpencodePlugin => true,
+            Self::Acp => false,
+        }
     }
 }
 

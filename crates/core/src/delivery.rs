@@ -25,6 +25,11 @@ pub enum Evidence {
         /// What was reported.
         event: String,
     },
+    /// The keeper wrote the reply to the agent's input, whole and once. The agent acknowledges nothing.
+    Written {
+        /// The JSON-RPC id that the reply carries.
+        request: String,
+    },
 }
 
 /// Why an answer will never reach its engine.

@@ -27,6 +27,8 @@ pub struct Session {
     pub id: SessionId,
     /// The workspace it works in.
     pub workspace: WorkspaceId,
+    /// The engine that it is with: `opencode`, or the name of an ACP agent.
+    pub engine: String,
     /// What the engine itself calls it.
     pub native_id: String,
     /// The session that started this one for a sub-agent.
@@ -44,6 +46,11 @@ pub struct Session {
     pub started_at: Timestamp,
     /// When something last changed.
     pub changed_at: Timestamp,
+}
+
+impl Session {
+    /// What the engine is called that speaks opencode's own protocol.
+    pub const OPENCODE: &'static str = "opencode";
 }
 
 /// What a session is doing.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use countersign_broker::AgentEntry;
 use serde::Deserialize;
 
 /// How close a known key has to be to be suggested.
@@ -19,6 +20,8 @@ pub(crate) struct Config {
     pub(crate) server: ServerConfig,
     pub(crate) engine: EngineConfig,
     pub(crate) asks: AsksConfig,
+    /// `[[agents]]`: ACP agents, more of them or changes of the known ones.
+    pub(crate) agents: Vec<AgentEntry>,
 }
 
 /// `[server]`
@@ -159,11 +162,13 @@ mod tests {
         let config = Config::read(
             "owner = 'ada'\n[server]\nport = 9000\npublic_hosts = ['desk.example']\n\
              [engine]\nforeign_answer = 'alarm'\nenvironment = ['DATABASE_*']\n\
-             [engine.attach]\nurl = 'http://127.0.0.1:4096'\n[asks]\nexpire_after_s = 60\n",
+             [engine.attach]\nurl = 'http://127.0.0.1:4096'\n[asks]\nexpire_after_s = 60\n\
+             [[agents]]\nname = 'mine'\ncommand = '/opt/mine'\nargs = ['--acp']\nenv = ['MINE_*']\n",
         )
         .unwrap();
         assert_eq!(config.server.port, Some(9000));
         assert_eq!(config.engine.foreign_answer, ForeignAnswerConfig::Alarm);
         assert_eq!(config.asks.expire_after_s, Some(60));
+        assert_eq!(config.agents[0].name, "mine");
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use countersign_broker::{Broker, EngineChoice, ForeignAnswer, Settings, Store};
+use countersign_broker::{AgentEntry, Broker, EngineChoice, ForeignAnswer, Settings, Store};
 use countersign_cli::discovery::ServerFile;
 use countersign_core::time::Clock;
 use countersign_engine::opencode::Endpoint;
@@ -61,6 +61,7 @@ pub(crate) async fn start(folders: &[PathBuf], options: &Options) -> anyhow::Res
         .map(|folder| workspace(folder))
         .collect::<anyhow::Result<_>>()?;
     let engine = engine_choice(options, &config.engine)?;
+    check_names(&config.agents)?;
     let data = DataDirectory::hold()?;
     let port = options.port.or(config.server.port).unwrap_or(DEFAULT_PORT);
     let tcp = listen(port).await?;
@@ -77,6 +78,7 @@ pub(crate) async fn start(folders: &[PathBuf], options: &Options) -> anyhow::Res
         owner_name: config.owner.unwrap_or_else(login_name),
         workspaces,
         engine,
+        agents: config.agents,
         foreign_answer: match config.engine.foreign_answer {
             ForeignAnswerConfig::Abort => ForeignAnswer::Abort,
             ForeignAnswerConfig::Alarm => ForeignAnswer::Alarm,
@@ -204,6 +206,20 @@ fn workspace(folder: &Path) -> anyhow::Result<(String, String)> {
         .file_name()
         .map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into());
     Ok((text.to_owned(), name))
+}
+
+/// An agent's name is said on command lines and kept in the ledger, among the names of other engines.
+fn check_names(agents: &[AgentEntry]) -> anyhow::Result<()> {
+    for agent in agents {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+        if agent.name.is_empty() || !agent.name.chars().all(is_plain) {
+            bail!(
+                "`{}` is no name for an agent: it has letters, digits, `.`, `_` and `-` alone",
+                agent.name
+            );
+        }
+    }
+    Ok(())
 }
 
 fn engine_choice(options: &Options, config: &EngineConfig) -> anyhow::Result<EngineChoice> {

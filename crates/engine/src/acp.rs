@@ -9,6 +9,7 @@ pub mod ask;
 pub mod elicitation;
 mod fields;
 pub mod initialize;
+pub mod launch;
 pub mod lines;
 pub mod message;
 pub mod reply;

@@ -6,6 +6,7 @@ pub(crate) mod asks;
 pub(crate) mod audit;
 pub(crate) mod docs;
 pub(crate) mod door;
+pub(crate) mod engines;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod pairing;

@@ -13,8 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::endpoints::{
-    alarms, app, asks, audit, docs, door, events, health, pairing, rules, sessions, tokens,
-    workspaces,
+    alarms, app, asks, audit, docs, door, engines, events, health, pairing, rules, sessions,
+    tokens, workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::Conduct;
@@ -58,6 +58,7 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(health::metrics))
         .routes(routes!(workspaces::me))
         .routes(routes!(workspaces::list_workspaces))
+        .routes(routes!(engines::list_engines))
         .routes(routes!(asks::list_asks))
         .routes(routes!(asks::show_ask))
         .routes(routes!(asks::answer_ask))

@@ -31,6 +31,8 @@ pub struct Run {
     pub engine: EngineId,
     /// When it began.
     pub started_at: Timestamp,
+    /// Up to where its output is taken in, for a life whose output is held.
+    pub taken: u64,
 }
 
 /// Holds a life until the transaction ends.
@@ -160,30 +162,45 @@ impl Store {
             id,
             engine: engine.id,
             started_at: now,
+            taken: 0,
         })
     }
 
     /// The lives of `engine` that have not ended as far as the ledger knows, oldest first.
     pub async fn unended_runs(&self, engine: EngineId) -> Result<Vec<Run>, StoreError> {
-        const LIST: &str =
-            "SELECT id, started_at FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY id";
-        let rows: Vec<(String, i64)> = on_db!(&self.db, |connection| {
+        const LIST: &str = "SELECT id, started_at, taken FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY id";
+        let rows: Vec<(String, i64, i64)> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(engine.to_string())
                 .fetch_all(connection)
                 .await?
         });
         rows.into_iter()
-            .map(|(id, started_at)| {
+            .map(|(id, started_at, taken)| {
                 Ok(Run {
                     id: id
                         .parse()
                         .map_err(|_| StoreError::corrupt("runs", &id, "id"))?,
                     engine,
                     started_at: Timestamp::from_micros(started_at),
+                    taken: u64::try_from(taken).unwrap_or_default(),
                 })
             })
             .collect()
+    }
+
+    /// Notes up to where the output of a life is taken in, once everything before is durable.
+    pub async fn set_taken(&self, run: RunId, taken: u64) -> Result<(), StoreError> {
+        const SET: &str = "UPDATE runs SET taken = $2 WHERE id = $1 AND taken < $2";
+        let taken = i64::try_from(taken).unwrap_or(i64::MAX);
+        on_db!(&self.db, |connection| {
+            sqlx::query(SET)
+                .bind(run.to_string())
+                .bind(taken)
+                .execute(connection)
+                .await?;
+        });
+        Ok(())
     }
 
     /// Notes how a life stands now, and announces it.

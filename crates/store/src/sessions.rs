@@ -1,7 +1,7 @@
 //! Sessions.
 
 use countersign_core::event::EventBody;
-use countersign_core::id::{SessionId, WorkspaceId};
+use countersign_core::id::{RunId, SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session};
 use countersign_core::time::Timestamp;
 
@@ -13,6 +13,7 @@ row! {
     struct SessionRow {
         id: String,
         workspace: String,
+        engine: String,
         native_id: String,
         parent: Option<String>,
         title: String,
@@ -38,6 +39,7 @@ impl TryFrom<SessionRow> for Session {
                 .transpose()
                 .map_err(|_| corrupt("parent"))?,
             activity: Activity::from_name(&row.activity).ok_or_else(|| corrupt("activity"))?,
+            engine: row.engine,
             native_id: row.native_id,
             title: row.title,
             directory: row.directory,
@@ -51,7 +53,7 @@ impl TryFrom<SessionRow> for Session {
 macro_rules! select_sessions {
     ($rest:literal) => {
         concat!(
-            "SELECT id, workspace, native_id, parent, title, directory, agent, activity, started_at, ",
+            "SELECT id, workspace, engine, native_id, parent, title, directory, agent, activity, started_at, ",
             "changed_at FROM sessions ",
             $rest
         )
@@ -62,12 +64,13 @@ impl Store {
     /// Writes down a session, or what has changed about one that is known by its native id.
     pub async fn put_session(&self, session: &Session) -> Result<Session, StoreError> {
         const PUT: &str = "INSERT INTO sessions \
-             (id, workspace, native_id, parent, title, directory, agent, activity, started_at, changed_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
-             ON CONFLICT (workspace, native_id) DO UPDATE SET \
+             (id, workspace, native_id, parent, title, directory, agent, activity, started_at, changed_at, engine) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+             ON CONFLICT (workspace, engine, native_id) DO UPDATE SET \
              parent = COALESCE(sessions.parent, excluded.parent), title = excluded.title, \
              agent = excluded.agent, changed_at = excluded.changed_at";
-        const GET: &str = select_sessions!("WHERE workspace = $1 AND native_id = $2");
+        const GET: &str =
+            select_sessions!("WHERE workspace = $1 AND engine = $2 AND native_id = $3");
 
         let mut write = self.write(session.changed_at).await?;
         on_tx!(&mut write.tx, |connection| {
@@ -82,12 +85,14 @@ impl Store {
                 .bind(session.activity.name())
                 .bind(session.started_at.as_micros())
                 .bind(session.changed_at.as_micros())
+                .bind(&session.engine)
                 .execute(connection)
                 .await?;
         });
         let row: SessionRow = on_tx!(&mut write.tx, |connection| {
             sqlx::query_as(GET)
                 .bind(session.workspace.to_string())
+                .bind(&session.engine)
                 .bind(&session.native_id)
                 .fetch_one(connection)
                 .await?
@@ -145,16 +150,19 @@ impl Store {
         row.map(Session::try_from).transpose()
     }
 
-    /// The session that its engine calls `native_id`.
+    /// The session that `engine` calls `native_id`.
     pub async fn session_by_native_id(
         &self,
         workspace: WorkspaceId,
+        engine: &str,
         native_id: &str,
     ) -> Result<Option<Session>, StoreError> {
-        const GET: &str = select_sessions!("WHERE workspace = $1 AND native_id = $2");
+        const GET: &str =
+            select_sessions!("WHERE workspace = $1 AND engine = $2 AND native_id = $3");
         let row: Option<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(GET)
                 .bind(workspace.to_string())
+                .bind(engine)
                 .bind(native_id)
                 .fetch_optional(connection)
                 .await?
@@ -193,30 +201,79 @@ impl Store {
         rows.into_iter().map(Session::try_from).collect()
     }
 
-    /// The sessions of a workspace that have turns which have not ended.
+    /// Notes which life of its engine serves a session from now on, and up to where that one's output is taken.
+    pub async fn bind_session(
+        &self,
+        session: SessionId,
+        run: RunId,
+        taken: u64,
+    ) -> Result<(), StoreError> {
+        const BIND: &str = "UPDATE sessions SET run = $2 WHERE id = $1";
+        const TAKE: &str = "UPDATE runs SET taken = $2 WHERE id = $1";
+        let taken = i64::try_from(taken).unwrap_or(i64::MAX);
+        let mut tx = self.db.begin().await?;
+        on_tx!(&mut tx, |connection| {
+            sqlx::query(BIND)
+                .bind(session.to_string())
+                .bind(run.to_string())
+                .execute(connection)
+                .await?;
+        });
+        on_tx!(&mut tx, |connection| {
+            sqlx::query(TAKE)
+                .bind(run.to_string())
+                .bind(taken)
+                .execute(connection)
+                .await?;
+        });
+        tx.commit().await
+    }
+
+    /// The session that a life of its engine serves.
+    pub async fn session_of_run(&self, run: RunId) -> Result<Option<Session>, StoreError> {
+        const GET: &str = select_sessions!("WHERE run = $1");
+        let row: Option<SessionRow> = on_db!(&self.db, |connection| {
+            sqlx::query_as(GET)
+                .bind(run.to_string())
+                .fetch_optional(connection)
+                .await?
+        });
+        row.map(Session::try_from).transpose()
+    }
+
+    /// The sessions of an engine of a workspace that have turns which have not ended.
     pub async fn sessions_with_open_turns(
         &self,
         workspace: WorkspaceId,
+        engine: &str,
     ) -> Result<Vec<Session>, StoreError> {
         const LIST: &str = select_sessions!(
-            "WHERE workspace = $1 AND id IN (SELECT session FROM turns WHERE ended_at IS NULL) ORDER BY id"
+            "WHERE workspace = $1 AND engine = $2 \
+             AND id IN (SELECT session FROM turns WHERE ended_at IS NULL) ORDER BY id"
         );
         let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.to_string())
+                .bind(engine)
                 .fetch_all(connection)
                 .await?
         });
         rows.into_iter().map(Session::try_from).collect()
     }
 
-    /// The sessions of a workspace that are busy as far as the ledger knows.
-    pub async fn busy_sessions(&self, workspace: WorkspaceId) -> Result<Vec<Session>, StoreError> {
-        const LIST: &str =
-            select_sessions!("WHERE workspace = $1 AND activity = 'busy' ORDER BY id");
+    /// The sessions of an engine of a workspace that are busy as far as the ledger knows.
+    pub async fn busy_sessions(
+        &self,
+        workspace: WorkspaceId,
+        engine: &str,
+    ) -> Result<Vec<Session>, StoreError> {
+        const LIST: &str = select_sessions!(
+            "WHERE workspace = $1 AND engine = $2 AND activity = 'busy' ORDER BY id"
+        );
         let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.to_string())
+                .bind(engine)
                 .fetch_all(connection)
                 .await?
         });

@@ -201,15 +201,20 @@ impl Store {
         rows.into_iter().map(Turn::try_from).collect()
     }
 
-    /// The turns of a workspace that were written down and, as far as is known, never sent.
-    pub async fn unsent_turns(&self, workspace: WorkspaceId) -> Result<Vec<Turn>, StoreError> {
+    /// The turns of an engine of a workspace that were written down and, as far as is known, never sent.
+    pub async fn unsent_turns(
+        &self,
+        workspace: WorkspaceId,
+        engine: &str,
+    ) -> Result<Vec<Turn>, StoreError> {
         const LIST: &str = "SELECT turns.id, turns.session, turns.native_id, turns.prompt, \
              turns.model, turns.agent, turns.started_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
-             WHERE sessions.workspace = $1 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
+             WHERE sessions.workspace = $1 AND sessions.engine = $2 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
              ORDER BY turns.id";
         let rows: Vec<TurnRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(workspace.to_string())
+                .bind(engine)
                 .fetch_all(connection)
                 .await?
         });

@@ -70,10 +70,17 @@ pub fn schemathesis() -> PathBuf {
 /// Cargo builds no binary of a dev-dependency, so this asks it to; when nothing has changed that is a moment.
 pub fn scripted_opencode() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(build_scripted_opencode).clone()
+    BUILT.get_or_init(|| build("scripted-opencode")).clone()
 }
 
-fn build_scripted_opencode() -> PathBuf {
+/// Returns the ACP agent that does everything wrong, built if need be.
+pub fn hostile_agent() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build("hostile-agent")).clone()
+}
+
+/// Builds a program of this crate.
+fn build(program: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     // Build scripts of dependencies watch what cargo tells the test about itself: handed on, it would compile half of
@@ -86,12 +93,12 @@ fn build_scripted_opencode() -> PathBuf {
     }
     let build = build
         .args(["build", "--quiet", "--package", "countersign-testkit"])
-        .args(["--bin", "scripted-opencode"])
+        .args(["--bin", program])
         .current_dir(workspace())
         .status()
         .expect("cargo can be started");
-    assert!(build.success(), "scripted-opencode does not build");
-    let built = target().join("debug/scripted-opencode");
+    assert!(build.success(), "{program} does not build");
+    let built = target().join("debug").join(program);
     assert!(built.is_file(), "{} is missing", built.display());
     built
 }

@@ -18,7 +18,7 @@ mod api;
 mod kept;
 
 pub use api::{Api, Reply};
-pub use kept::KeptEngine;
+pub use kept::{KeptAgent, KeptEngine};
 
 /// How long anything may take that is waited for: the machine may be busy with other tests.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -41,6 +41,8 @@ pub struct Setup {
     pub engine_settings: String,
     /// More arguments.
     pub arguments: Vec<String>,
+    /// More variables.
+    pub variables: Vec<(String, String)>,
 }
 
 /// Which engine the workspaces of a server have.
@@ -98,6 +100,7 @@ impl Setup {
             files: Vec::new(),
             engine_settings: String::new(),
             arguments: Vec::new(),
+            variables: Vec::new(),
         }
     }
 
@@ -160,6 +163,7 @@ impl Setup {
             ("COUNTERSIGN_LOG".to_owned(), "info".to_owned()),
             ("USER".to_owned(), "ada".to_owned()),
         ]);
+        environment.extend(self.variables.iter().cloned());
         environment
     }
 
@@ -301,6 +305,11 @@ impl TestServer {
     /// Returns the engines that keepers of this server keep.
     pub fn engines(&self) -> Vec<KeptEngine> {
         KeptEngine::all_below(&self.data())
+    }
+
+    /// Returns the ACP agents that keepers of this server keep.
+    pub fn agents(&self) -> Vec<KeptAgent> {
+        KeptAgent::all_below(&self.data())
     }
 
     /// Returns the one engine that a keeper of this server keeps.

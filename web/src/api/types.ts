@@ -32,6 +32,7 @@ export type Subject = Named<"Subject">;
 export type PermissionSubject = Extract<Subject, { kind: "permission" }>;
 export type QuestionSubject = Extract<Subject, { kind: "question" }>;
 
+export type OfferedOption = Named<"OfferedOption">;
 export type Answer = Named<"Answer">;
 export type Evidence = Named<"Evidence">;
 export type AskView = Named<"AskView">;

@@ -1,7 +1,7 @@
 /* The ways to answer a permission: allow once, always, deny with a reason. */
-import { createSignal, Show } from "solid-js";
+import { createSignal, For, Show } from "solid-js";
 import type { AnswerRequest, AskView, PermissionSubject } from "../api/types.ts";
-import { allowOnce, deny } from "../state/answer-request.ts";
+import { allowOnce, deny, ownOptions, pick } from "../state/answer-request.ts";
 import { attemptOf, sendAnswer } from "../state/answering.ts";
 import { createArmed } from "../state/arming.ts";
 import { bindKeys } from "../state/keys.ts";
@@ -77,6 +77,18 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
           </button>
         </form>
       </div>
+      <Show when={ownOptions(props.ask).length > 0}>
+        <div class="answer-own" role="group" aria-label="The agent's own options">
+          <span>The agent's own options:</span>
+          <For each={ownOptions(props.ask)}>
+            {(option) => (
+              <button type="button" aria-disabled={!ready()} onClick={() => send(pick(option, reason()))}>
+                {option.name}
+              </button>
+            )}
+          </For>
+        </div>
+      </Show>
       <Show when={isChoosing()}>
         <AlwaysDialog ask={props.ask} subject={props.subject} send={send} close={() => setChoosing(false)} />
       </Show>

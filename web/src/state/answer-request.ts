@@ -1,7 +1,22 @@
 /* What is sent for what a person pressed: exactly the fields that go with the answer. */
-import type { AnswerRequest, Question, Scope } from "../api/types.ts";
+import type { AnswerRequest, AskView, OfferedOption, Question, Scope } from "../api/types.ts";
 
 export const allowOnce = (): AnswerRequest => ({ answer: "allow_once" });
+
+/** One of the agent's own options, told to it as it is. */
+export const pick = (option: OfferedOption, reason: string): AnswerRequest => {
+  const said = reason.trim();
+  return { answer: "option", option: option.id, ...(said === "" || !isRefusal(option) ? {} : { reason: said }) };
+};
+
+const isRefusal = (option: OfferedOption): boolean => option.kind === "deny" || option.kind === "deny_always";
+
+/** The agent's options that the plain buttons do not stand for: those that it remembers, and any of several alike. */
+export function ownOptions(ask: AskView): OfferedOption[] {
+  if (ask.door !== "acp") return [];
+  const isOnly = (kind: OfferedOption["kind"]) => ask.options.filter((option) => option.kind === kind).length === 1;
+  return ask.options.filter((option) => !((option.kind === "allow_once" || option.kind === "deny") && isOnly(option.kind)));
+}
 
 /** How long an "always" may last. */
 export const LIVES = [

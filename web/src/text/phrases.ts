@@ -25,10 +25,13 @@ export function verdictOf(answer: Answer): string {
       return "Denied";
     case "choices":
       return "Answered";
+    case "option":
+      return `Answered with “${answer.id}”`;
   }
 }
 
 export function isYes(answer: Answer): boolean {
+  if (answer.answer === "option") return answer.kind !== "deny" && answer.kind !== "deny_always";
   return answer.answer !== "deny";
 }
 
@@ -47,6 +50,8 @@ export function evidenceOf(evidence: Evidence): string {
       return `the tool was found ${evidence.status}`;
     case "reported":
       return `reported as ${evidence.event}`;
+    case "written":
+      return "it was written to the agent's input";
   }
 }
 

@@ -233,6 +233,13 @@ impl EngineRun {
                     .reply_permission(directory, request, &Reply::Reject { message })
                     .await
             }
+            // This engine's options are never picked by their ids; what cannot be is a no.
+            (Subject::Permission { .. }, Some(Choice::Option { .. })) => {
+                let message = DENIED.to_owned();
+                client
+                    .reply_permission(directory, request, &Reply::Reject { message })
+                    .await
+            }
             (Subject::Permission { .. }, None) => {
                 let reply = Reply::Reject {
                     message: NOBODY_ANSWERED.to_owned(),

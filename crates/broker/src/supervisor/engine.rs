@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
-use countersign_core::session::{Activity, TurnOutcome};
-use countersign_engine::keeper::{
-    Attach, ExitCause, ExitStatus, Keeper, KeeperSpec, Phase, engine_log_tail,
-};
+use countersign_core::session::{Activity, Session, TurnOutcome};
+use countersign_engine::keeper::{Attach, Keeper, KeeperSpec, Phase};
 use countersign_engine::opencode::{
     ClientError, Endpoint, Launch, Opencode, find_program, is_too_old,
 };
 use countersign_store::{Engine, Run, StoreError};
 use tokio_util::sync::CancellationToken;
 
+use crate::kept::{
+    GRACE, describe, end_what_is_left, last_words, remove_directory, run_directory, stop,
+};
 use crate::settings::EngineChoice;
 use crate::supervisor::run::EngineRun;
 use crate::supervisor::{Link, Report, Shared};
@@ -23,8 +24,6 @@ use crate::supervisor::{Link, Report, Shared};
 const READY_LIMIT: Duration = Duration::from_secs(90);
 /// How long to wait before an engine that does not answer is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
-/// How long an engine's processes get to end in order.
-const GRACE: Duration = Duration::from_secs(3);
 /// How long to wait before the next life: longer each time that one ends early.
 const BACK_OFF: [Duration; 6] = [
     Duration::from_millis(200),
@@ -84,7 +83,7 @@ pub(super) async fn adopt(shared: &Shared, report: &Report) -> Result<Option<Kep
         .into_iter()
         .rev()
     {
-        let directory = run_directory(shared, &run);
+        let directory = run_directory(&shared.settings.data_directory, run.id);
         let why = match Keeper::attach(&directory).await {
             Ok(Attach::Live(keeper)) => {
                 report.keeper(keeper.identity());
@@ -99,7 +98,7 @@ pub(super) async fn adopt(shared: &Shared, report: &Report) -> Result<Option<Kep
                 stop(&keeper).await;
                 "another engine took its place".to_owned()
             }
-            Ok(Attach::Gone { exit }) => describe(&exit.status, exit.cause),
+            Ok(Attach::Gone { exit }) => describe(&exit),
             Ok(Attach::Orphaned(orphan)) => {
                 if let Err(error) = orphan.end(GRACE).await {
                     tracing::warn!(
@@ -189,7 +188,7 @@ async fn launch(
             .to_owned()));
     };
     let run = shared.store.begin_run(engine, shared.clock.now()).await?;
-    let directory = run_directory(shared, &run);
+    let directory = run_directory(&shared.settings.data_directory, run.id);
     let launch = Launch {
         program,
         directory: PathBuf::from(&shared.workspace.path),
@@ -249,25 +248,19 @@ async fn live(shared: &Shared, report: &Report, kept: Kept) -> Result<String, St
             };
             tokio::join!(attending, ended);
             match &*keeper.phase().borrow() {
-                Phase::Exited(exit) => describe(&exit.status, exit.cause),
+                Phase::Exited(exit) => describe(exit),
                 Phase::Starting | Phase::Ready { .. } => "Countersign was stopped".to_owned(),
             }
         }
         Err(message) => message,
     };
-    let said = engine_log_tail(directory, 2_000).unwrap_or_default();
+    let said = last_words(directory);
     stop(keeper).await;
     end_what_is_left(directory).await;
     end_life(shared, run, directory, &why).await?;
-    let last_words = said
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    Ok(if last_words.is_empty() {
-        format!("opencode ended: {why}")
-    } else {
-        format!("opencode ended: {why}. Its last words: {last_words}")
+    Ok(match said {
+        None => format!("opencode ended: {why}"),
+        Some(said) => format!("opencode ended: {why}. Its last words: {said}"),
     })
 }
 
@@ -362,7 +355,10 @@ async fn end_life(
 ) -> Result<(), StoreError> {
     let store = &shared.store;
     end_run(shared, run, directory, why).await?;
-    for session in store.busy_sessions(shared.workspace.id).await? {
+    for session in store
+        .busy_sessions(shared.workspace.id, Session::OPENCODE)
+        .await?
+    {
         let now = shared.clock.now();
         for turn in store.open_turns(session.id).await? {
             let outcome = TurnOutcome::Failed {
@@ -389,62 +385,6 @@ async fn end_run(
         .store
         .end_run(shared.workspace.id, run.id, why, shared.clock.now())
         .await?;
-    if let Err(error) = std::fs::remove_dir_all(directory)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        tracing::warn!(
-            error = &error as &dyn std::error::Error,
-            "a run directory was left behind"
-        );
-    }
+    remove_directory(directory);
     Ok(())
-}
-
-/// Ends the processes of a life whose keeper was killed: nobody else can find them any more.
-async fn end_what_is_left(directory: &Path) {
-    if let Ok(Attach::Orphaned(orphan)) = Keeper::attach(directory).await
-        && let Err(error) = orphan.end(GRACE).await
-    {
-        tracing::warn!(
-            error = &error as &dyn std::error::Error,
-            "an engine's processes were not ended"
-        );
-    }
-}
-
-async fn stop(keeper: &Keeper) {
-    match keeper.stop(GRACE).await {
-        Ok(stopped) if stopped.left > 0 => {
-            tracing::error!("{} processes of an engine could not be ended", stopped.left);
-        }
-        Ok(_) => {}
-        Err(error) => {
-            tracing::debug!(
-                error = &error as &dyn std::error::Error,
-                "the keeper was gone already"
-            );
-        }
-    }
-}
-
-fn run_directory(shared: &Shared, run: &Run) -> PathBuf {
-    shared
-        .settings
-        .data_directory
-        .join("runs")
-        .join(run.id.to_string())
-}
-
-fn describe(status: &ExitStatus, cause: ExitCause) -> String {
-    match (cause, status) {
-        (ExitCause::Stopped, _) => "it was stopped".to_owned(),
-        (ExitCause::Lonely, _) => "it was without a server for too long".to_owned(),
-        (ExitCause::KeeperLost, _) => "its keeper was killed".to_owned(),
-        (ExitCause::Itself, ExitStatus::Code(code)) => format!("it exited with status {code}"),
-        (ExitCause::Itself, ExitStatus::Signal(signal)) => format!("signal {signal} killed it"),
-        (ExitCause::Itself, ExitStatus::NotStarted(why)) => {
-            format!("it could not be started: {why}")
-        }
-        (ExitCause::Itself, ExitStatus::Unknown) => "it ended".to_owned(),
-    }
 }

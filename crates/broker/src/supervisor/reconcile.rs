@@ -153,7 +153,7 @@ impl EngineRun {
         for session in self
             .shared
             .store
-            .busy_sessions(self.shared.workspace.id)
+            .busy_sessions(self.shared.workspace.id, Session::OPENCODE)
             .await?
         {
             if !statuses.contains_key(&session.native_id) {
@@ -190,7 +190,11 @@ impl EngineRun {
     /// Sends what was written down and, as far as is known, never sent; a repetition is harmless.
     async fn send_unsent_turns(&self) -> Result<(), BrokerError> {
         let shared = &self.shared;
-        for turn in shared.store.unsent_turns(shared.workspace.id).await? {
+        for turn in shared
+            .store
+            .unsent_turns(shared.workspace.id, Session::OPENCODE)
+            .await?
+        {
             if let Some(session) = shared.store.session(turn.session).await? {
                 self.try_to_send(&session, &turn).await;
             }
@@ -201,7 +205,11 @@ impl EngineRun {
     /// Sends what has waited for a session to come to rest.
     pub(super) async fn send_waiting_turns(&self, session: &Session) -> Result<(), BrokerError> {
         let shared = &self.shared;
-        for turn in shared.store.unsent_turns(shared.workspace.id).await? {
+        for turn in shared
+            .store
+            .unsent_turns(shared.workspace.id, Session::OPENCODE)
+            .await?
+        {
             if turn.session == session.id {
                 self.try_to_send(session, &turn).await;
             }

@@ -24,7 +24,9 @@ pub(crate) async fn remember_session(
     parent: Option<SessionId>,
 ) -> Result<Session, StoreError> {
     let now = clock.now();
-    let known = store.session_by_native_id(workspace, &native.id).await?;
+    let known = store
+        .session_by_native_id(workspace, Session::OPENCODE, &native.id)
+        .await?;
     let session = match known {
         Some(known) if known.title == native.title => return Ok(known),
         Some(known) => Session {
@@ -35,6 +37,7 @@ pub(crate) async fn remember_session(
         None => Session {
             id: SessionId::generate(now),
             workspace,
+            engine: Session::OPENCODE.to_owned(),
             native_id: native.id.clone(),
             parent,
             title: native.title.clone(),
@@ -62,7 +65,7 @@ impl EngineRun {
             if let Some(known) = self
                 .shared
                 .store
-                .session_by_native_id(workspace.id, native_id)
+                .session_by_native_id(workspace.id, Session::OPENCODE, native_id)
                 .await?
             {
                 return Ok(known);
@@ -95,7 +98,7 @@ impl EngineRun {
         let known = self
             .shared
             .store
-            .session_by_native_id(workspace.id, &native.id)
+            .session_by_native_id(workspace.id, Session::OPENCODE, &native.id)
             .await?;
         drop(making);
         let parent = match &native.parent_id {

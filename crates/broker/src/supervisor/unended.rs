@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_core::id::SessionId;
-use countersign_core::session::TurnOutcome;
+use countersign_core::session::{Session, TurnOutcome};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::BrokerError;
@@ -46,7 +46,7 @@ impl EngineRun {
         let sessions = self
             .shared
             .store
-            .sessions_with_open_turns(workspace.id)
+            .sessions_with_open_turns(workspace.id, Session::OPENCODE)
             .await?;
         if sessions.is_empty() {
             at_rest.clear();

@@ -115,7 +115,10 @@ fn assemble(
         .map_err(|unfit| Failure::Usage(unfit.to_string()))?;
     match choice {
         Choice::Choices { choices } => Ok(choices),
-        Choice::AllowOnce | Choice::AllowAlways { .. } | Choice::Deny { .. } => Ok(Vec::new()),
+        Choice::AllowOnce
+        | Choice::AllowAlways { .. }
+        | Choice::Deny { .. }
+        | Choice::Option { .. } => Ok(Vec::new()),
     }
 }
 

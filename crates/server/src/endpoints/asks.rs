@@ -103,7 +103,7 @@ pub(crate) async fn answer_ask(
     caller.require(Grant::Answer)?;
     let broker = &server.broker;
     let ask = broker.answerable(caller, id).await?;
-    let choice = request.choice(&ask.options, broker.clock().now())?;
+    let choice = request.choice(ask.door, &ask.options, broker.clock().now())?;
     match broker.answer(caller, &ask, choice).await? {
         Answered::Won(ask) | Answered::Repeated(ask) => {
             Ok(Json(view_ask(&server, caller, ask).await?))

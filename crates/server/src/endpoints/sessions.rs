@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use countersign_api::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
-use countersign_broker::{PromptWish, SessionContext};
+use countersign_broker::{NewSessionWish, PromptWish, SessionContext};
 use countersign_core::id::{SessionId, WorkspaceId};
 use http::StatusCode;
 use serde::Deserialize;
@@ -54,9 +54,12 @@ pub(crate) async fn start_session(
     extract::Json(new): extract::Json<NewSession>,
 ) -> Result<(StatusCode, Json<SessionView>), ApiError> {
     let broker = &server.broker;
-    let session = broker
-        .start_session(&admitted.caller, new.workspace, new.title.as_deref())
-        .await?;
+    let wish = NewSessionWish {
+        workspace: new.workspace,
+        engine: new.engine,
+        title: new.title,
+    };
+    let session = broker.start_session(&admitted.caller, wish).await?;
     Ok((StatusCode::CREATED, Json(view(session))))
 }
 

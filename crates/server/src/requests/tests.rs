@@ -25,6 +25,7 @@ async fn server(directory: &TempDir) -> Arc<Server> {
         owner_name: "ada".to_owned(),
         workspaces: Vec::new(),
         engine: EngineChoice::None,
+        agents: Vec::new(),
         foreign_answer: ForeignAnswer::Abort,
         ask_expiry: None,
         lonely_limit_s: 60,

@@ -191,6 +191,7 @@ fn broker_settings(directory: &TempDir) -> Settings {
         owner_name: "ada".to_owned(),
         workspaces: vec![("/home/ada/project".to_owned(), "project".to_owned())],
         engine: EngineChoice::None,
+        agents: Vec::new(),
         foreign_answer: ForeignAnswer::Abort,
         ask_expiry: None,
         lonely_limit_s: 60,
@@ -201,6 +202,7 @@ fn session(workspace: WorkspaceId) -> Session {
     Session {
         id: SessionId::generate(now()),
         workspace,
+        engine: Session::OPENCODE.to_owned(),
         native_id: "ses_1".to_owned(),
         parent: None,
         title: "Fix the build".to_owned(),

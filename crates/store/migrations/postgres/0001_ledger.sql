@@ -51,13 +51,15 @@ CREATE TABLE runs (
     state      TEXT COLLATE "C" NOT NULL,
     started_at BIGINT NOT NULL,
     ended_at   BIGINT,
-    why        TEXT COLLATE "C" NOT NULL DEFAULT ''
+    why        TEXT COLLATE "C" NOT NULL DEFAULT '',
+    taken      BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX runs_alive ON runs (engine) WHERE ended_at IS NULL;
 
 CREATE TABLE sessions (
     id         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     workspace  TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
+    engine     TEXT COLLATE "C" NOT NULL,
     native_id  TEXT COLLATE "C" NOT NULL,
     parent     TEXT COLLATE "C" REFERENCES sessions (id),
     title      TEXT COLLATE "C" NOT NULL,
@@ -66,8 +68,10 @@ CREATE TABLE sessions (
     activity   TEXT COLLATE "C" NOT NULL,
     started_at BIGINT NOT NULL,
     changed_at BIGINT NOT NULL,
-    UNIQUE (workspace, native_id)
+    run        TEXT COLLATE "C" REFERENCES runs (id),
+    UNIQUE (workspace, engine, native_id)
 );
+CREATE INDEX sessions_by_run ON sessions (run) WHERE run IS NOT NULL;
 CREATE INDEX sessions_by_change ON sessions (changed_at);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
 

@@ -51,13 +51,15 @@ CREATE TABLE runs (
     state      TEXT NOT NULL,
     started_at INTEGER NOT NULL,
     ended_at   INTEGER,
-    why        TEXT NOT NULL DEFAULT ''
+    why        TEXT NOT NULL DEFAULT '',
+    taken      INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX runs_alive ON runs (engine) WHERE ended_at IS NULL;
 
 CREATE TABLE sessions (
     id         TEXT NOT NULL PRIMARY KEY,
     workspace  TEXT NOT NULL REFERENCES workspaces (id),
+    engine     TEXT NOT NULL,
     native_id  TEXT NOT NULL,
     parent     TEXT REFERENCES sessions (id),
     title      TEXT NOT NULL,
@@ -66,8 +68,10 @@ CREATE TABLE sessions (
     activity   TEXT NOT NULL,
     started_at INTEGER NOT NULL,
     changed_at INTEGER NOT NULL,
-    UNIQUE (workspace, native_id)
+    run        TEXT REFERENCES runs (id),
+    UNIQUE (workspace, engine, native_id)
 ) STRICT;
+CREATE INDEX sessions_by_run ON sessions (run) WHERE run IS NOT NULL;
 CREATE INDEX sessions_by_change ON sessions (changed_at);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
 

@@ -130,7 +130,7 @@ pub(super) async fn record_answer(
             .execute(connection)
             .await?;
     });
-    if !answer.choice.is_yes() {
+    if !answer.choice.is_yes() && ask.door.denies_together() {
         for sibling in open_siblings_in(&mut write.tx, ask).await? {
             withdraw_in(
                 write,

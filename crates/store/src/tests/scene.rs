@@ -149,6 +149,7 @@ async fn put_session(store: &Store, workspace: WorkspaceId, native_id: &str) -> 
     let session = Session {
         id: SessionId::generate(START),
         workspace,
+        engine: Session::OPENCODE.to_owned(),
         native_id: native_id.to_owned(),
         parent: None,
         title: "Fix the build".to_owned(),

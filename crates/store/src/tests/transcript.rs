@@ -100,9 +100,21 @@ async fn a_turn_begins_once_and_ends_once() {
             Some(turn.clone())
         );
 
-        assert_eq!(store.unsent_turns(scene.workspace).await.unwrap(), [turn]);
+        assert_eq!(
+            store
+                .unsent_turns(scene.workspace, Session::OPENCODE)
+                .await
+                .unwrap(),
+            [turn]
+        );
         store.mark_turn_sent(id, at(2)).await.unwrap();
-        assert_eq!(store.unsent_turns(scene.workspace).await.unwrap(), []);
+        assert_eq!(
+            store
+                .unsent_turns(scene.workspace, Session::OPENCODE)
+                .await
+                .unwrap(),
+            []
+        );
 
         let end = async |outcome| store.end_turn(scene.workspace, id, outcome, at(3)).await;
         assert!(end(&TurnOutcome::Denied).await.unwrap());
@@ -137,7 +149,9 @@ async fn a_session_is_known_by_what_its_engine_calls_it() {
                 ..news
             }
         );
-        let found = store.session_by_native_id(scene.workspace, "ses_1").await;
+        let found = store
+            .session_by_native_id(scene.workspace, Session::OPENCODE, "ses_1")
+            .await;
         assert_eq!(found.unwrap(), Some(put.clone()));
         assert_eq!(
             store.sessions(Some(scene.workspace), 1).await.unwrap(),
@@ -150,7 +164,10 @@ async fn a_session_is_known_by_what_its_engine_calls_it() {
                 .await
                 .unwrap()
         );
-        let busy = store.busy_sessions(scene.workspace).await.unwrap();
+        let busy = store
+            .busy_sessions(scene.workspace, Session::OPENCODE)
+            .await
+            .unwrap();
         assert_eq!(busy.iter().map(|it| it.id).collect::<Vec<_>>(), [parent]);
     })
     .await;

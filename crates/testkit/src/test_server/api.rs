@@ -114,6 +114,19 @@ impl Api {
         id_of(&session.expect_success())
     }
 
+    /// Starts a session with an engine in the first workspace and returns its id.
+    pub async fn start_session_with(&self, engine: &str) -> String {
+        let wish = json!({ "engine": engine });
+        let session = self.post("/api/v1/sessions", &wish).await;
+        id_of(&session.expect(201))
+    }
+
+    /// Returns what was said and done in a session.
+    pub async fn items(&self, session: &str) -> Vec<Value> {
+        let list = self.get(&format!("/api/v1/sessions/{session}/items")).await;
+        list["items"].as_array().expect("a list of items").clone()
+    }
+
     /// Says `text` in a session.
     pub async fn prompt(&self, session: &str, text: &str) {
         let path = format!("/api/v1/sessions/{session}/prompt");

@@ -23,6 +23,43 @@ pub struct KeptEngine {
     workspace: PathBuf,
 }
 
+/// An ACP agent behind a keeper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptAgent {
+    /// The life that it is.
+    pub run: String,
+    /// The agent's first process.
+    pub process: u32,
+}
+
+impl KeptAgent {
+    /// Reads the run directories below the data directory `data`; runs that are over are left out.
+    pub(super) fn all_below(data: &Path) -> Vec<Self> {
+        let Ok(runs) = std::fs::read_dir(data.join("runs")) else {
+            return Vec::new();
+        };
+        let runs = runs.filter_map(Result::ok);
+        runs.filter_map(|run| Self::read(&run.path())).collect()
+    }
+
+    fn read(directory: &Path) -> Option<Self> {
+        let state = read_json(&directory.join("state.json"))?;
+        let spec = read_json(&directory.join("spec.json"))?;
+        spec["streams"].get("held")?;
+        Some(Self {
+            run: directory.file_name()?.to_str()?.to_owned(),
+            process: u32::try_from(state["engine"]["pid"].as_u64()?).ok()?,
+        })
+    }
+
+    /// Kills the agent's first process with SIGKILL, as a crash would.
+    pub fn kill(&self) {
+        let id = i32::try_from(self.process).ok().and_then(Pid::from_raw);
+        let id = id.expect("a process has an id");
+        rustix::process::kill_process(id, Signal::KILL).expect("the agent is there");
+    }
+}
+
 impl KeptEngine {
     /// Reads the run directories below the data directory `data`; runs that are over are left out.
     pub fn all_below(data: &Path) -> Vec<Self> {

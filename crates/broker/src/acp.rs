@@ -1,0 +1,340 @@
+//! ACP agents: one process for each session, held by a keeper, and one task that speaks with it.
+//!
+//! A session outlives the lives that serve it: when its agent has ended, the next prompt begins another life, which
+//! resumes or loads the session, or says that it cannot. What an agent wants is in the ledger before anybody hears
+//! of it, and what it said is acknowledged only behind what is durable; so the next server reads on where this one
+//! was safe.
+
+mod adoption;
+mod answers;
+mod driver;
+mod intake;
+mod opening;
+mod roster;
+mod turns;
+mod wire;
+mod words;
+
+pub(crate) use answers::check;
+pub use roster::EngineListing;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use countersign_core::id::SessionId;
+use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
+use countersign_core::time::Clock;
+use countersign_engine::acp::agents::Agent;
+use countersign_engine::keeper::{HeldInput, Keeper};
+use countersign_engine::process::{ProcessIdentity, tree};
+use countersign_store::{Run, Store, StoreError};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::acp::driver::Driver;
+use crate::acp::opening::{Opened, Wanted};
+use crate::acp::roster::Roster;
+use crate::acp::wire::Incoming;
+use crate::error::BrokerError;
+use crate::live::Live;
+use crate::settings::Settings;
+
+/// How many orders to one conversation wait.
+const ORDERS: usize = 16;
+/// How long a caller waits for a cancelled turn to be on its way out.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What all conversations share.
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) live: Live,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) ending: CancellationToken,
+}
+
+/// The ACP agents that run, and those that could.
+#[derive(Clone)]
+pub(crate) struct Agents(Arc<Inner>);
+
+struct Inner {
+    shared: Shared,
+    roster: Roster,
+    conversations: Mutex<HashMap<SessionId, mpsc::Sender<Order>>>,
+    keepers: Mutex<Vec<ProcessIdentity>>,
+}
+
+/// What a conversation is to do.
+enum Order {
+    /// Look for turns in the ledger.
+    Prompt,
+    /// Stop what is going on, and say when that is under way.
+    Cancel(oneshot::Sender<()>),
+}
+
+/// A life of an agent with everything that is needed to speak with it.
+struct Lifetime {
+    workspace: Workspace,
+    agent: Agent,
+    run: Run,
+    keeper: Keeper,
+    directory: PathBuf,
+    incoming: Incoming,
+    input: HeldInput,
+}
+
+impl Agents {
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self(Arc::new(Inner {
+            roster: Roster::new(&shared.settings),
+            shared,
+            conversations: Mutex::default(),
+            keepers: Mutex::default(),
+        }))
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+
+    /// The agents that could be started, and what to do for those that cannot.
+    pub(crate) fn listing(&self) -> Vec<EngineListing> {
+        self.0.roster.listing()
+    }
+
+    /// The name of the agent that is meant when none is named.
+    pub(crate) fn usual(&self) -> Option<String> {
+        self.0.roster.usual().map(|agent| agent.name.clone())
+    }
+
+    /// Whether the configuration names an agent.
+    pub(crate) fn is_configured(&self) -> bool {
+        self.0.roster.is_configured()
+    }
+
+    /// Whether a process descends from an agent. Who cannot be placed is not let through.
+    pub(crate) fn own_process(&self, pid: u32) -> bool {
+        lock(&self.0.keepers)
+            .iter()
+            .any(|keeper| tree::descends_from(pid, *keeper).unwrap_or(true))
+    }
+
+    fn note_keeper(&self, keeper: ProcessIdentity) {
+        let mut keepers = lock(&self.0.keepers);
+        keepers.retain(|known| known.is_alive());
+        keepers.push(keeper);
+    }
+
+    /// Starts a session with the agent called `name`.
+    pub(crate) async fn start_session(
+        &self,
+        workspace: &Workspace,
+        name: &str,
+        title: Option<&str>,
+    ) -> Result<Session, BrokerError> {
+        let agent = self.0.roster.get(name).cloned();
+        let agent = agent.ok_or_else(|| BrokerError::missing("engine", name))?;
+        let (this, workspace) = (self.clone(), workspace.clone());
+        let title = title.unwrap_or_default().replace('\0', "\u{fffd}");
+        // Whoever asked may not wait for it; what was begun is still brought to an end.
+        let begun = self
+            .shared()
+            .tasks
+            .spawn(async move { this.begin_session(&workspace, &agent, title).await });
+        begun
+            .await
+            .unwrap_or_else(|_| Err(unavailable("the session could not be begun")))
+    }
+
+    async fn begin_session(
+        &self,
+        workspace: &Workspace,
+        agent: &Agent,
+        title: String,
+    ) -> Result<Session, BrokerError> {
+        let opened = self.open(workspace, agent, Wanted::New).await?;
+        let Opened {
+            life,
+            native_id,
+            taken,
+        } = opened.map_err(BrokerError::EngineUnavailable)?;
+        let Shared { store, clock, .. } = self.shared();
+        let known = store
+            .session_by_native_id(workspace.id, &agent.name, &native_id)
+            .await?;
+        if known.is_some() {
+            let why = format!(
+                "{} gave a new session the id of an earlier one",
+                agent.title
+            );
+            adoption::put_away(self, &life, &why).await?;
+            return Err(unavailable(&why));
+        }
+        let now = clock.now();
+        let session = Session {
+            id: SessionId::generate(now),
+            workspace: workspace.id,
+            engine: agent.name.clone(),
+            native_id,
+            parent: None,
+            title,
+            directory: workspace.path.clone(),
+            agent: agent.title.clone(),
+            activity: Activity::Idle,
+            started_at: now,
+            changed_at: now,
+        };
+        let session = store.put_session(&session).await?;
+        store.bind_session(session.id, life.run.id, taken).await?;
+        let (orders, ordered) = mpsc::channel(ORDERS);
+        lock(&self.0.conversations).insert(session.id, orders);
+        let driver = Driver::new(self.clone(), session.clone(), life, taken);
+        self.shared().tasks.spawn(driver.attend(ordered));
+        Ok(session)
+    }
+
+    /// Has the turns of a session that are in the ledger taken up, by its agent or by another life of it.
+    pub(crate) fn attend(&self, session: &Session) {
+        let mut conversations = lock(&self.0.conversations);
+        if let Some(orders) = conversations.get(&session.id) {
+            match orders.try_send(Order::Prompt) {
+                // One that has that many orders will look.
+                Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => return,
+                Err(mpsc::error::TrySendError::Closed(_)) => {}
+            }
+        }
+        if self.shared().ending.is_cancelled() {
+            return;
+        }
+        let (orders, ordered) = mpsc::channel(ORDERS);
+        conversations.insert(session.id, orders);
+        let (this, session) = (self.clone(), session.clone());
+        self.shared()
+            .tasks
+            .spawn(async move { this.begin_again(session, ordered).await });
+    }
+
+    /// Stops what a session is doing; returns when that is under way.
+    pub(crate) async fn cancel(&self, session: SessionId) {
+        let orders = lock(&self.0.conversations).get(&session).cloned();
+        let (done, is_done) = oneshot::channel();
+        let Some(orders) = orders else { return };
+        let cancelled = async {
+            if orders.send(Order::Cancel(done)).await.is_ok() {
+                // One that ended meanwhile has nothing to cancel.
+                drop(is_done.await);
+            }
+        };
+        // An agent that is just being started is cancelled as soon as it is there.
+        drop(tokio::time::timeout(CANCEL_PATIENCE, cancelled).await);
+    }
+
+    /// Begins another life for a session, or ends its turns with the reason why not.
+    async fn begin_again(self, session: Session, ordered: mpsc::Receiver<Order>) {
+        match self.open_again(&session).await {
+            Ok(Ok((life, taken))) => {
+                let driver = Driver::new(self.clone(), session, life, taken);
+                driver.attend(ordered).await;
+            }
+            Ok(Err(why)) => {
+                tell(self.end_turns(&session, &failed(why)).await);
+                drop(ordered);
+                self.leave(&session).await;
+            }
+            Err(error) => tell(Err(error)),
+        }
+    }
+
+    async fn open_again(
+        &self,
+        session: &Session,
+    ) -> Result<Result<(Lifetime, u64), String>, StoreError> {
+        let Some(agent) = self.0.roster.get(&session.engine) else {
+            return Ok(Err(format!(
+                "the agent `{}` is not configured any more",
+                session.engine
+            )));
+        };
+        let Some(workspace) = self.workspace(session).await? else {
+            return Ok(Err("its workspace is not served any more".to_owned()));
+        };
+        let opened = self.open(&workspace, agent, Wanted::Again(session)).await?;
+        let Opened { life, taken, .. } = match opened {
+            Ok(opened) => opened,
+            Err(why) => return Ok(Err(why)),
+        };
+        let store = &self.shared().store;
+        store.bind_session(session.id, life.run.id, taken).await?;
+        Ok(Ok((life, taken)))
+    }
+
+    async fn workspace(&self, session: &Session) -> Result<Option<Workspace>, StoreError> {
+        let Shared {
+            store,
+            clock,
+            settings,
+            ..
+        } = self.shared();
+        for (path, name) in &settings.workspaces {
+            let workspace = store.ensure_workspace(path, name, clock.now()).await?;
+            if workspace.id == session.workspace {
+                return Ok(Some(workspace));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends every turn of a session that has not ended, and the session's present life with it.
+    async fn end_turns(&self, session: &Session, outcome: &TurnOutcome) -> Result<(), StoreError> {
+        let Shared {
+            store, clock, live, ..
+        } = self.shared();
+        for turn in store.open_turns(session.id).await? {
+            store
+                .end_turn(session.workspace, turn.id, outcome, clock.now())
+                .await?;
+        }
+        live.forget(session.id);
+        store
+            .set_activity(session.id, Activity::Gone, clock.now())
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets a conversation that is over. A prompt that came while it ended is for the next one.
+    async fn leave(&self, session: &Session) {
+        lock(&self.0.conversations).remove(&session.id);
+        match self.shared().store.open_turns(session.id).await {
+            Ok(turns) if turns.is_empty() => {}
+            Ok(_) => self.attend(session),
+            Err(error) => tell(Err(error)),
+        }
+    }
+}
+
+fn unavailable(why: &str) -> BrokerError {
+    BrokerError::EngineUnavailable(why.to_owned())
+}
+
+fn failed(reason: String) -> TurnOutcome {
+    TurnOutcome::Failed { reason }
+}
+
+/// Says that the ledger failed where there is nobody to tell.
+fn tell(outcome: Result<(), StoreError>) {
+    if let Err(error) = outcome {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "the ledger failed while an agent was looked after"
+        );
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere leaves nothing half done here.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

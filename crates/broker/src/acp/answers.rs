@@ -1,0 +1,99 @@
+//! What an answer comes to in the agent's own terms, and whether it can come to anything.
+
+use countersign_core::answer::{Choice, UnfitAnswer};
+use countersign_core::ask::{Ask, AskState};
+use countersign_engine::acp::elicitation::{self, Said};
+use countersign_engine::acp::message::RpcId;
+use countersign_engine::acp::reply::{Answer, Reply, choose};
+
+/// Fails unless the agent can be told `choice`.
+pub(crate) fn check(ask: &Ask, choice: &Choice) -> Result<(), UnfitAnswer> {
+    let Some(id) = RpcId::from_text(&ask.native_id) else {
+        return Ok(());
+    };
+    line(ask, &id, Some(choice))
+        .map(drop)
+        .map_err(UnfitAnswer::Unclear)
+}
+
+/// The line that tells the agent what the ledger says about an ask that is answered or has expired.
+///
+/// If the answer names nothing that the agent offers, the reason is in the error.
+pub(super) fn reply(ask: &Ask, id: &RpcId) -> Result<Vec<u8>, String> {
+    line(ask, id, ask.state.answer().map(|answer| &answer.choice))
+}
+
+/// The line that tells the agent that its request is cancelled.
+pub(super) fn cancelled(ask: &Ask, id: &RpcId) -> Vec<u8> {
+    refusal(ask, id, Answer::TurnCancelled)
+}
+
+/// The line that tells the agent no, where nobody said so.
+pub(super) fn unanswered(ask: &Ask, id: &RpcId) -> Vec<u8> {
+    refusal(ask, id, Answer::Unanswered)
+}
+
+fn refusal(ask: &Ask, id: &RpcId, answer: Answer<'_>) -> Vec<u8> {
+    let line = if is_elicitation(ask) {
+        elicitation::line(id, &ask.raw, Said::Nothing).ok()
+    } else {
+        choose(answer, &ask.options).line(id)
+    };
+    line.expect("a refusal can always be said")
+}
+
+/// Whether the answer refuses what the agent asked for.
+pub(super) fn is_no(ask: &Ask) -> bool {
+    match &ask.state {
+        AskState::Expired { .. } => true,
+        AskState::Answered(answer, _)
+        | AskState::Delivered(answer, _)
+        | AskState::Undeliverable(answer, _) => !answer.choice.is_yes(),
+        AskState::Open | AskState::Withdrawn { .. } => false,
+    }
+}
+
+fn line(ask: &Ask, id: &RpcId, choice: Option<&Choice>) -> Result<Vec<u8>, String> {
+    if is_elicitation(ask) {
+        let said = match choice {
+            Some(Choice::Choices { choices }) => Said::Choices(choices),
+            Some(
+                Choice::Deny { .. }
+                | Choice::Option { .. }
+                | Choice::AllowOnce
+                | Choice::AllowAlways { .. },
+            ) => Said::Declined,
+            None => Said::Nothing,
+        };
+        return elicitation::line(id, &ask.raw, said).map_err(|unfit| unfit.to_string());
+    }
+    let answer = match choice {
+        Some(Choice::AllowOnce | Choice::AllowAlways { .. } | Choice::Choices { .. }) => {
+            Answer::Allow
+        }
+        Some(Choice::Deny { .. }) => Answer::Deny,
+        Some(Choice::Option { id, .. }) => Answer::Option(id),
+        None => Answer::Unanswered,
+    };
+    let reply = choose(answer, &ask.options);
+    let line = match choice {
+        Some(Choice::Choices { choices }) => reply.line_with_choices(id, choices),
+        Some(
+            Choice::AllowOnce
+            | Choice::AllowAlways { .. }
+            | Choice::Deny { .. }
+            | Choice::Option { .. },
+        )
+        | None => reply.line(id),
+    };
+    line.ok_or_else(|| match reply {
+        Reply::NeedsPerson(unclear) => unclear.to_string(),
+        Reply::Selected(_) | Reply::Cancelled(_) => "it cannot be said".to_owned(),
+    })
+}
+
+/// A request for leave is kept together with its tool call; a question is kept as it came.
+fn is_elicitation(ask: &Ask) -> bool {
+    let has = |field| ask.raw.get(field).is_some();
+    !(has("request") && has("tool_call"))
+}

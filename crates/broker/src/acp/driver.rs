@@ -1,0 +1,307 @@
+//! The task that speaks with one agent: takes in what it says, tells it what was answered, prompts it, and sees its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use countersign_core::id::{AskId, TurnId};
+use countersign_core::session::{Activity, Session, TurnOutcome};
+use countersign_engine::acp::agents::Agent;
+use countersign_engine::acp::tool_call::ToolCalls;
+use countersign_engine::keeper::Keeper;
+use countersign_store::{Run, StoreError};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::acp::wire::{Incoming, Outgoing};
+use crate::acp::words::{Page, Words};
+use crate::acp::{Agents, Lifetime, Order, Shared, failed, tell};
+use crate::kept::{end_what_is_left, how_it_ended, last_words, stop};
+
+/// How long an agent's end may take to be known once its output has ended.
+const EXIT_LIMIT: Duration = Duration::from_secs(5);
+/// How long the keeper may take to hear that everything was taken.
+const LAST_WORD: Duration = Duration::from_secs(1);
+/// How much more output is taken before that is noted down.
+const NOTE_TAKEN: u64 = 64 * 1024;
+/// How far behind a tool call that has not ended may hold the output: a later request may only name it.
+const TOOL_SPAN: u64 = 2 * 1024 * 1024;
+/// How long to wait before a ledger that failed is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A conversation with one agent.
+pub(super) struct Driver {
+    pub(super) agents: Agents,
+    pub(super) session: Session,
+    pub(super) agent: Agent,
+    pub(super) run: Run,
+    keeper: Keeper,
+    directory: PathBuf,
+    pub(super) incoming: Incoming,
+    pub(super) out: Outgoing,
+    pub(super) calls: ToolCalls,
+    /// The tool calls whose items are behind, and where each began that has not ended.
+    pub(super) changed_calls: BTreeSet<String>,
+    pub(super) open_calls: BTreeMap<String, u64>,
+    pub(super) words: Words,
+    /// The asks of this life that are not over.
+    pub(super) asks: BTreeSet<AskId>,
+    /// Whether the ledger may have something to tell the agent.
+    pub(super) has_parcels: bool,
+    /// The turn that is under way.
+    pub(super) turn: Option<TurnId>,
+    /// Whether the ledger may have a turn that waits.
+    pub(super) look_for_turns: bool,
+    pub(super) has_had_turn: bool,
+    /// Whether something was denied in this turn.
+    pub(super) has_denied: bool,
+    /// By when a cancelled turn has to have ended.
+    pub(super) cancelled_until: Option<Instant>,
+    /// How much of the output was new when this server took it up: all before may be known.
+    pub(super) replayed_until: u64,
+    pub(super) noise: u64,
+    pub(super) notes: BTreeSet<&'static str>,
+    noted: u64,
+}
+
+/// Why a conversation is over.
+enum Over {
+    /// The agent prints no more.
+    Silent,
+    /// It did not stop when it was told to.
+    Hung,
+    /// Countersign ends.
+    Ending,
+}
+
+impl Driver {
+    pub(super) fn new(agents: Agents, session: Session, life: Lifetime, taken: u64) -> Self {
+        let replayed_until = life.incoming.received().max(taken);
+        Self {
+            agents,
+            session,
+            agent: life.agent,
+            run: life.run,
+            keeper: life.keeper,
+            directory: life.directory,
+            incoming: life.incoming,
+            out: Outgoing::new(life.input),
+            calls: ToolCalls::default(),
+            changed_calls: BTreeSet::new(),
+            open_calls: BTreeMap::new(),
+            words: Words::default(),
+            asks: BTreeSet::new(),
+            has_parcels: false,
+            turn: None,
+            look_for_turns: true,
+            has_had_turn: false,
+            has_denied: false,
+            cancelled_until: None,
+            replayed_until,
+            noise: 0,
+            notes: BTreeSet::new(),
+            noted: taken,
+        }
+    }
+
+    /// Output up to there may have been taken in by an earlier server.
+    pub(super) fn replays_until(mut self, end: u64) -> Self {
+        self.replayed_until = end;
+        self
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        self.agents.shared()
+    }
+
+    /// The transcript, and the words that are being said.
+    pub(super) fn page(&self) -> Page<'_> {
+        let Shared {
+            store, clock, live, ..
+        } = self.agents.shared();
+        Page {
+            store,
+            clock,
+            live,
+            session: &self.session,
+        }
+    }
+
+    /// Speaks with the agent until one of the two ends.
+    pub(super) async fn attend(mut self, mut orders: mpsc::Receiver<Order>) {
+        let over = loop {
+            match self.converse(&mut orders).await {
+                Ok(over) => break over,
+                // What was taken in and is not durable is taken in again by the next server; this one goes on.
+                Err(error) => {
+                    tell(Err(error));
+                    tokio::select! {
+                        () = self.agents.shared().ending.cancelled() => break Over::Ending,
+                        () = tokio::time::sleep(RETRY) => {}
+                    }
+                }
+            }
+        };
+        let goes_on = !matches!(over, Over::Ending);
+        if let Err(error) = self.end(over).await {
+            tell(Err(error));
+        }
+        drop(orders);
+        if goes_on {
+            self.agents.clone().leave(&self.session).await;
+        }
+    }
+
+    async fn converse(&mut self, orders: &mut mpsc::Receiver<Order>) -> Result<Over, StoreError> {
+        let mut head = self.shared().store.head();
+        let ending = self.shared().ending.clone();
+        self.find_asks().await?;
+        loop {
+            if self.look_for_turns && self.turn.is_none() {
+                self.take_up_turn().await?;
+            }
+            if self.has_parcels {
+                head.mark_unchanged();
+                self.carry().await?;
+            }
+            let watchdog = self.cancelled_until.unwrap_or_else(Instant::now);
+            tokio::select! {
+                () = ending.cancelled() => return Ok(Over::Ending),
+                order = orders.recv() => match order {
+                    Some(Order::Prompt) => self.look_for_turns = true,
+                    Some(Order::Cancel(done)) => {
+                        self.cancel().await?;
+                        // Whoever asked may not wait any more.
+                        drop(done.send(()));
+                    }
+                    // Nobody else holds it: it is replaced only when it is closed.
+                    None => return Ok(Over::Ending),
+                },
+                piece = self.incoming.next(), if self.out.has_room() => match piece {
+                    Some(piece) => {
+                        if let Err(error) = self.take(&piece).await {
+                            // Taking it in again changes nothing, and losing it would.
+                            self.incoming.put_back(piece);
+                            return Err(error);
+                        }
+                        if self.incoming.is_drained() {
+                            self.settle_calls().await?;
+                            self.note_taken(NOTE_TAKEN).await?;
+                        }
+                    }
+                    None => return Ok(Over::Silent),
+                },
+                done = self.out.progress(), if !self.out.is_idle() => {
+                    if let Some((purpose, written)) = done {
+                        self.take_written(purpose, written).await?;
+                    }
+                }
+                changed = head.changed(), if !self.asks.is_empty() => {
+                    self.has_parcels = changed.is_ok();
+                }
+                () = tokio::time::sleep_until(watchdog), if self.cancelled_until.is_some() => {
+                    return Ok(Over::Hung);
+                }
+            }
+        }
+    }
+
+    /// Learns which asks of this life are not over: those of an earlier server are.
+    async fn find_asks(&mut self) -> Result<(), StoreError> {
+        let live = self.shared().store.live_asks(self.run.id).await?;
+        self.has_parcels = true;
+        self.asks = live.into_iter().map(|ask| ask.id).collect();
+        Ok(())
+    }
+
+    /// Notes up to where everything is durable, if that is worth it, and lets the keeper forget it.
+    pub(super) async fn note_taken(&mut self, at_least: u64) -> Result<(), StoreError> {
+        let mut safe = self.incoming.handed_out();
+        if let Some(start) = self.words.start() {
+            safe = safe.min(start);
+        }
+        let first_call = self.open_calls.values().min().copied();
+        if let Some(start) = first_call.filter(|start| safe.saturating_sub(*start) < TOOL_SPAN) {
+            safe = safe.min(start);
+        }
+        if safe < self.noted.saturating_add(at_least.max(1)) {
+            return Ok(());
+        }
+        self.shared().store.set_taken(self.run.id, safe).await?;
+        self.noted = safe;
+        self.out.acknowledge(safe);
+        Ok(())
+    }
+
+    /// Ends the life: what it said is kept, what it left running is ended, what it was doing failed.
+    async fn end(&mut self, over: Over) -> Result<(), StoreError> {
+        self.finish_words().await?;
+        self.close_calls().await?;
+        self.tell_noise().await?;
+        let why = match over {
+            Over::Silent => {
+                // The keeper waits for this before it leaves.
+                self.note_taken(1).await?;
+                self.say_the_rest().await;
+                how_it_ended(&self.keeper, EXIT_LIMIT)
+                    .await
+                    .unwrap_or_else(|| "it closed its output".to_owned())
+            }
+            Over::Hung => "it did not stop when it was told to".to_owned(),
+            Over::Ending => "Countersign was stopped".to_owned(),
+        };
+        let said = last_words(&self.directory);
+        stop(&self.keeper).await;
+        end_what_is_left(&self.directory).await;
+        let workspace = self.session.workspace;
+        let agents = self.agents.clone();
+        agents
+            .end_run(workspace, &self.run, &self.directory, &why)
+            .await?;
+        let reason = match said {
+            Some(said) => format!("the agent ended: {why}. Its last words: {said}"),
+            None => format!("the agent ended: {why}"),
+        };
+        let outcome = if self.cancelled_until.is_some() {
+            TurnOutcome::Cancelled
+        } else {
+            failed(reason)
+        };
+        self.end_turns_of_life(&over, &outcome).await
+    }
+
+    /// Ends the turn that was under way. One that waits is for the next life, unless this one took up none: then it
+    /// ends too, so that an agent that always dies is not started for ever.
+    async fn end_turns_of_life(
+        &mut self,
+        over: &Over,
+        outcome: &TurnOutcome,
+    ) -> Result<(), StoreError> {
+        if matches!(over, Over::Ending) || !self.has_had_turn {
+            return self.agents.end_turns(&self.session, outcome).await;
+        }
+        let Shared {
+            store, clock, live, ..
+        } = self.agents.shared();
+        if let Some(turn) = self.turn.take() {
+            store
+                .end_turn(self.session.workspace, turn, outcome, clock.now())
+                .await?;
+        }
+        live.forget(self.session.id);
+        store
+            .set_activity(self.session.id, Activity::Gone, clock.now())
+            .await?;
+        Ok(())
+    }
+
+    /// Lets the keeper know what was taken; an agent that ended takes nothing more.
+    async fn say_the_rest(&mut self) {
+        let said = async {
+            while !self.out.is_idle() {
+                self.out.progress().await;
+            }
+        };
+        drop(tokio::time::timeout(LAST_WORD, said).await);
+    }
+}

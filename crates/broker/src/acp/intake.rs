@@ -1,0 +1,401 @@
+//! What an agent says, taken in: words, tool calls and asks become rows, and every request of its gets an answer.
+
+use std::path::Path;
+
+use countersign_core::ask::{Ask, AskState, Door, Withdrawal};
+use countersign_core::digest::Digest;
+use countersign_core::session::{Item, Session, ToolStatus};
+use countersign_engine::acp::ask::{self, UnreadableAsk, permission_ask};
+use countersign_engine::acp::elicitation::{self, elicitation_ask};
+use countersign_engine::acp::initialize::Offer;
+use countersign_engine::acp::lines::{Line, Piece};
+use countersign_engine::acp::message::{self, Incoming as Message, Noise, Params, RpcError, RpcId};
+use countersign_engine::acp::tool_call::ToolCallChange;
+use countersign_engine::acp::update::{self, PlanStep, State, Update};
+use countersign_engine::ask::EngineAsk;
+use countersign_store::{NewAsk, Opened, StoreError};
+use serde_json::Value;
+
+use crate::acp::answers;
+use crate::acp::driver::Driver;
+use crate::acp::wire::Purpose;
+use crate::acp::words::{Said, Words};
+
+/// The longest id of a request that is taken for one.
+const ID_LIMIT: usize = 500;
+/// More tool calls than an agent has open at once.
+const OPEN_CALLS: usize = 1_024;
+/// The longest name of a tool call that is written down as it is.
+const CALL_LIMIT: usize = 200;
+
+impl Driver {
+    /// Takes in a piece of output.
+    pub(super) async fn take(&mut self, piece: &Piece) -> Result<(), StoreError> {
+        let line = match piece {
+            Piece::Line(line) => line,
+            Piece::TooLong { start, end } => {
+                let text = format!(
+                    "The agent wrote a line of {} bytes, which is too long to be read. It was left out.",
+                    end - start
+                );
+                return self.note("long line", text).await;
+            }
+            Piece::Gap { start, end } => {
+                let text = format!("{} bytes of what the agent wrote were lost.", end - start);
+                return self.note("gap", text).await;
+            }
+        };
+        match message::read(&line.text) {
+            Message::Request { id, method, params } => {
+                self.take_request(line, &id, &method, &params).await
+            }
+            Message::Notification { method, params } => match method.as_str() {
+                "session/update" => self.take_update(line, &params).await,
+                "$/cancel_request" => self.take_withdrawal(&params).await,
+                _ => Ok(()),
+            },
+            Message::Response { id, outcome } => self.take_response(&id, outcome).await,
+            Message::Noise(noise) => self.take_noise(&noise).await,
+        }
+    }
+
+    async fn take_request(
+        &mut self,
+        line: &Line,
+        id: &RpcId,
+        method: &str,
+        params: &Params,
+    ) -> Result<(), StoreError> {
+        let read = match method {
+            ask::METHOD => {
+                let directory = Path::new(&self.session.directory);
+                permission_ask(id, params, &mut self.calls, &self.agent, directory)
+            }
+            elicitation::METHOD => elicitation_ask(id, params, &self.session.native_id),
+            _ => {
+                let reply = message::unknown_method(id, method);
+                self.out.push(Purpose::Other, reply_tag(line), reply);
+                return Ok(());
+            }
+        };
+        match read {
+            Ok(_) if id.text().len() > ID_LIMIT => {
+                self.refuse(line, id, "the id of the request is too long");
+                Ok(())
+            }
+            Ok(asked) if asked.session != self.session.native_id => {
+                self.refuse(line, id, "there is no such session here");
+                self.note_foreign().await
+            }
+            Ok(asked) => self.open_ask(line, id, asked).await,
+            Err(unreadable @ (UnreadableAsk::Params(_) | UnreadableAsk::NoSession)) => {
+                self.refuse(line, id, &unreadable.to_string());
+                let text = format!("A request of the agent was refused: {unreadable}.");
+                self.note("unreadable ask", text).await
+            }
+        }
+    }
+
+    fn refuse(&mut self, line: &Line, id: &RpcId, why: &str) {
+        let reply = message::error(id, RpcError::INVALID_PARAMS, why);
+        self.out.push(Purpose::Other, reply_tag(line), reply);
+    }
+
+    async fn open_ask(
+        &mut self,
+        line: &Line,
+        id: &RpcId,
+        asked: EngineAsk,
+    ) -> Result<(), StoreError> {
+        self.finish_words().await?;
+        self.settle_calls().await?;
+        let shared = self.agents.shared();
+        let now = shared.clock.now();
+        let new = NewAsk {
+            workspace: self.session.workspace,
+            door: Door::Acp,
+            run: self.run.id,
+            session: self.session.id,
+            native_id: asked.native_id,
+            directory: self.session.directory.clone(),
+            subject: asked.subject,
+            arguments: asked.arguments,
+            raw: asked.raw,
+            options: asked.options,
+            expires_at: shared.settings.ask_expiry.map(|life| now.after(life)),
+        };
+        match shared.store.open_ask(new, now).await? {
+            Opened::Fresh(ask) => {
+                tracing::info!(ask.id = %ask.id, session.id = %self.session.id, "ask `{}` was opened", ask.id);
+                self.has_parcels |= ask.state != AskState::Open;
+                self.asks.insert(ask.id);
+            }
+            Opened::Known(ask) => self.take_known(line, id, &ask),
+        }
+        Ok(())
+    }
+
+    /// A request that is in the ledger: said again to this server, or an id that the agent uses twice.
+    fn take_known(&mut self, line: &Line, id: &RpcId, ask: &Ask) {
+        match ask.state {
+            // It waits for its answer as before.
+            AskState::Open | AskState::Answered(..) => {}
+            // An earlier server may have gone before it could say so.
+            AskState::Withdrawn { .. } if line.start < self.replayed_until => {
+                let reply = answers::cancelled(ask, id);
+                self.out.push(Purpose::Other, ask.id.to_string(), reply);
+            }
+            AskState::Delivered(..) | AskState::Undeliverable(..) | AskState::Expired { .. }
+                if line.start < self.replayed_until => {}
+            AskState::Delivered(..)
+            | AskState::Undeliverable(..)
+            | AskState::Expired { .. }
+            | AskState::Withdrawn { .. } => {
+                self.refuse(line, id, "the id of the request was used before");
+            }
+        }
+    }
+
+    /// The agent does not want to know any more.
+    async fn take_withdrawal(&mut self, params: &Params) -> Result<(), StoreError> {
+        let request = params.value().ok();
+        let request = request.as_ref().and_then(|params| params.get("requestId"));
+        let Some(request) = request.map(Value::to_string) else {
+            return Ok(());
+        };
+        let live = self.shared().store.live_asks(self.run.id).await?;
+        for ask in live.iter().filter(|ask| ask.native_id == request) {
+            self.withdraw(ask, &Withdrawal::SessionEnded).await?;
+        }
+        Ok(())
+    }
+
+    async fn take_update(&mut self, line: &Line, params: &Params) -> Result<(), StoreError> {
+        let news = update::read(params);
+        if news.session.as_deref() != Some(self.session.native_id.as_str()) {
+            return self.note_foreign().await;
+        }
+        match news.update {
+            Update::Text(chunk) => self.say(line, chunk.message, chunk.text, false).await,
+            Update::Thought(chunk) => self.say(line, chunk.message, chunk.text, true).await,
+            Update::Tool(change) => self.take_tool(line, change).await,
+            Update::Plan(steps) => {
+                let key = self.key_of_turn("plan");
+                let text = plan_text(&steps);
+                self.finish_words().await?;
+                self.page().put(&key, &Item::Notice { text }).await
+            }
+            Update::Mode(mode) => {
+                let text = format!("The agent is in the mode `{mode}` now.");
+                self.put_notice(line, text).await
+            }
+            Update::Notice { text, .. } if !text.is_empty() => self.put_notice(line, text).await,
+            Update::Title(Some(title)) if !title.is_empty() => self.take_title(&title).await,
+            Update::Usage(usage) => {
+                let key = self.key_of_turn("usage");
+                let text = format!("{} of {} tokens are in use.", usage.used, usage.size);
+                self.page().put(&key, &Item::Notice { text }).await
+            }
+            Update::State(State::Idle(reason)) if self.agent.offer == Offer::Two => {
+                self.end_with(&reason).await
+            }
+            // What somebody said is in the transcript already, and the rest is not shown anywhere yet.
+            Update::User(_)
+            | Update::Commands(_)
+            | Update::Options(_)
+            | Update::Title(_)
+            | Update::Notice { .. }
+            | Update::State(_)
+            | Update::Unknown { .. } => Ok(()),
+        }
+    }
+
+    async fn say(
+        &mut self,
+        line: &Line,
+        message: Option<String>,
+        text: String,
+        is_thought: bool,
+    ) -> Result<(), StoreError> {
+        let said = Said {
+            is_thought,
+            message,
+            text,
+            start: line.start,
+        };
+        let key = self.key(line);
+        let mut words = std::mem::take(&mut self.words);
+        let outcome = words.say(&self.page(), key, said).await;
+        self.words = words;
+        outcome
+    }
+
+    /// Makes an item of what is being said.
+    pub(super) async fn finish_words(&mut self) -> Result<(), StoreError> {
+        let mut words: Words = std::mem::take(&mut self.words);
+        let outcome = words.finish(&self.page()).await;
+        self.words = words;
+        outcome
+    }
+
+    async fn take_tool(&mut self, line: &Line, change: ToolCallChange) -> Result<(), StoreError> {
+        let call = self.calls.take(change);
+        let id = call.id.clone();
+        let is_new = !self.open_calls.contains_key(&id);
+        match call.standing() {
+            ToolStatus::Pending | ToolStatus::Running => {
+                self.open_calls.entry(id.clone()).or_insert(line.start);
+            }
+            ToolStatus::Completed | ToolStatus::Failed => {
+                self.open_calls.remove(&id);
+            }
+        }
+        self.changed_calls.insert(id);
+        if self.open_calls.len() > OPEN_CALLS {
+            // Those that are forgotten cannot be joined with anything any more.
+            let calls = &self.calls;
+            self.open_calls.retain(|id, _| calls.get(id).is_some());
+        }
+        if is_new {
+            // It has its place behind what was said before it.
+            self.finish_words().await?;
+            self.settle_calls().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what has changed about tool calls.
+    pub(super) async fn settle_calls(&mut self) -> Result<(), StoreError> {
+        while let Some(id) = self.changed_calls.first() {
+            if let Some(call) = self.calls.get(id) {
+                let item = call.item();
+                self.page().put(&self.key_of_call(id), &item).await?;
+            }
+            self.changed_calls.pop_first();
+        }
+        Ok(())
+    }
+
+    /// Closes the tool calls that an agent left behind.
+    pub(super) async fn close_calls(&mut self) -> Result<(), StoreError> {
+        self.settle_calls().await?;
+        for id in std::mem::take(&mut self.open_calls).into_keys() {
+            let Some(Item::Tool {
+                tool,
+                input,
+                output,
+                child,
+                ..
+            }) = self.calls.get(&id).map(|call| call.item())
+            else {
+                continue;
+            };
+            let item = Item::Tool {
+                tool,
+                status: ToolStatus::Failed,
+                input,
+                output,
+                child,
+            };
+            self.page().put(&self.key_of_call(&id), &item).await?;
+        }
+        Ok(())
+    }
+
+    async fn take_title(&mut self, title: &str) -> Result<(), StoreError> {
+        let shared = self.agents.shared();
+        let session = Session {
+            title: title.replace('\0', "\u{fffd}"),
+            changed_at: shared.clock.now(),
+            ..self.session.clone()
+        };
+        self.session = shared.store.put_session(&session).await?;
+        Ok(())
+    }
+
+    async fn take_noise(&mut self, noise: &Noise) -> Result<(), StoreError> {
+        self.noise += 1;
+        if self.noise > 1 {
+            return Ok(());
+        }
+        let text = format!("{noise}: {}", noise.text);
+        self.page()
+            .put(&format!("{}/noise", self.run.id), &Item::Notice { text })
+            .await
+    }
+
+    /// Says how much noise there was in the end.
+    pub(super) async fn tell_noise(&mut self) -> Result<(), StoreError> {
+        if self.noise <= 1 {
+            return Ok(());
+        }
+        let text = format!("The agent wrote {} lines that are no messages.", self.noise);
+        self.page()
+            .put(&format!("{}/noise", self.run.id), &Item::Notice { text })
+            .await
+    }
+
+    async fn note_foreign(&mut self) -> Result<(), StoreError> {
+        let text = "The agent spoke of a session that is not this one. It was not listened to.";
+        self.note("foreign session", text.to_owned()).await
+    }
+
+    /// Says something about the agent in the transcript, once in its life.
+    pub(super) async fn note(
+        &mut self,
+        what: &'static str,
+        text: String,
+    ) -> Result<(), StoreError> {
+        if !self.notes.insert(what) {
+            return Ok(());
+        }
+        let key = format!("{}/{what}", self.run.id);
+        self.page().put(&key, &Item::Notice { text }).await
+    }
+
+    async fn put_notice(&mut self, line: &Line, text: String) -> Result<(), StoreError> {
+        self.finish_words().await?;
+        self.page()
+            .put(&self.key(line), &Item::Notice { text })
+            .await
+    }
+
+    /// What an item is called that began with `line`.
+    fn key(&self, line: &Line) -> String {
+        format!("{}/{}", self.run.id, line.start)
+    }
+
+    fn key_of_turn(&self, what: &str) -> String {
+        match self.turn {
+            Some(turn) => format!("{turn}/{what}"),
+            None => format!("{}/{what}", self.run.id),
+        }
+    }
+
+    fn key_of_call(&self, call: &str) -> String {
+        if call.len() > CALL_LIMIT || call.contains('\0') {
+            format!("{}/tool/{}", self.run.id, Digest::of_bytes(call.as_bytes()))
+        } else {
+            format!("{}/tool/{call}", self.run.id)
+        }
+    }
+}
+
+fn reply_tag(line: &Line) -> String {
+    format!("reply-{}", line.start)
+}
+
+fn plan_text(steps: &[PlanStep]) -> String {
+    let lines = steps.iter().map(|step| {
+        let mark = match step.status.as_str() {
+            "completed" => "done",
+            "in_progress" => "now",
+            _ => "next",
+        };
+        format!("- {mark}: {}", step.text)
+    });
+    std::iter::once("The agent's plan:".to_owned())
+        .chain(lines)
+        .collect::<Vec<_>>()
+        .join("\n")
+}

@@ -1,0 +1,340 @@
+//! The beginning of a life: the agent is started, says who it is, and opens a session, each within a time limit.
+//!
+//! What goes wrong is said in a sentence that tells what to do, and nothing of the life is left.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use countersign_core::session::Session;
+use countersign_engine::acp::agents::Agent;
+use countersign_engine::acp::initialize::{self, Ability, AgentDescription};
+use countersign_engine::acp::launch::Launch;
+use countersign_engine::acp::lines::Piece;
+use countersign_engine::acp::message::{self, Incoming as Message, Params, RpcError};
+use countersign_engine::acp::session::{self, Place};
+use countersign_engine::keeper::{HeldInput, Keeper};
+use countersign_store::{Run, StoreError};
+
+use crate::acp::roster::find;
+use crate::acp::wire::Incoming;
+use crate::acp::{Agents, Lifetime};
+use crate::kept::{
+    end_what_is_left, how_it_ended, last_words, remove_directory, run_directory, stop,
+};
+
+/// How long an agent may take to answer each of the first requests.
+const OPENING_LIMIT: Duration = Duration::from_secs(30);
+/// How much output is taken before the keeper may forget it.
+const ACKNOWLEDGE: u64 = 1024 * 1024;
+/// How long an agent's end may take to be known once its output has ended.
+const EXIT_LIMIT: Duration = Duration::from_secs(3);
+
+/// What is to be opened.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    /// A new session.
+    New,
+    /// A session of an earlier life.
+    Again(&'a Session),
+}
+
+/// An agent with an open session.
+pub(super) struct Opened {
+    pub(super) life: Lifetime,
+    /// What the agent calls the session.
+    pub(super) native_id: String,
+    /// Up to where the agent's output has been taken in.
+    pub(super) taken: u64,
+}
+
+/// Why there is no session, as a sentence for people; or the ledger failed.
+pub(super) type Opening = Result<Result<Opened, String>, StoreError>;
+
+impl Agents {
+    /// Begins a life of `agent` in a workspace and opens a session in it.
+    pub(super) async fn open(
+        &self,
+        workspace: &countersign_core::session::Workspace,
+        agent: &Agent,
+        wanted: Wanted<'_>,
+    ) -> Opening {
+        let shared = self.shared();
+        let Some(program) = find(agent) else {
+            return Ok(Err(not_found(agent)));
+        };
+        let now = shared.clock.now();
+        let engine = shared
+            .store
+            .ensure_engine(workspace.id, &agent.name, now)
+            .await?;
+        let run = shared.store.begin_run(&engine, now).await?;
+        let directory = run_directory(&shared.settings.data_directory, run.id);
+        let spec = Launch {
+            program,
+            directory: PathBuf::from(&workspace.path),
+            run: run.id,
+            inherit: agent.inherit.clone(),
+            lonely_limit_s: shared.settings.lonely_limit_s,
+        }
+        .spec(std::env::vars_os());
+        let keeper = match Keeper::spawn(&shared.settings.own_program, &directory, &spec).await {
+            Ok(keeper) => keeper,
+            Err(error) => {
+                let why = format!("{} could not be started: {error}", agent.title);
+                self.end_run(workspace.id, &run, &directory, &why).await?;
+                return Ok(Err(why));
+            }
+        };
+        self.note_keeper(keeper.identity());
+        let greeted = tokio::select! {
+            greeted = greet(&keeper, agent, workspace, wanted) => greeted,
+            () = shared.ending.cancelled() => Err("Countersign was stopped".to_owned()),
+        };
+        let greeted = match greeted {
+            Ok(greeted) => greeted,
+            Err(why) => {
+                let why = explain(agent, &keeper, &directory, why).await;
+                stop(&keeper).await;
+                end_what_is_left(&directory).await;
+                self.end_run(workspace.id, &run, &directory, &why).await?;
+                return Ok(Err(why));
+            }
+        };
+        Ok(Ok(Opened {
+            taken: greeted.taken,
+            native_id: greeted.native_id,
+            life: Lifetime {
+                workspace: workspace.clone(),
+                agent: agent.clone(),
+                run,
+                keeper,
+                directory,
+                incoming: greeted.incoming,
+                input: greeted.input,
+            },
+        }))
+    }
+
+    /// Ends a life in the ledger, with its asks, and removes its files.
+    pub(super) async fn end_run(
+        &self,
+        workspace: countersign_core::id::WorkspaceId,
+        run: &Run,
+        directory: &std::path::Path,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        let shared = self.shared();
+        shared
+            .store
+            .end_run(workspace, run.id, why, shared.clock.now())
+            .await?;
+        remove_directory(directory);
+        Ok(())
+    }
+}
+
+fn not_found(agent: &Agent) -> String {
+    let Agent { title, install, .. } = agent;
+    if install.is_empty() {
+        format!("the program of {title} was not found; see its `command` in the configuration")
+    } else {
+        format!("{title} was not found on the PATH. To install it: {install}")
+    }
+}
+
+/// Adds to a failure how the agent ended, if it did, and what it said last.
+async fn explain(
+    agent: &Agent,
+    keeper: &Keeper,
+    directory: &std::path::Path,
+    why: String,
+) -> String {
+    let ended = why == ENDED;
+    let limit = if ended { EXIT_LIMIT } else { Duration::ZERO };
+    let how = how_it_ended(keeper, limit).await;
+    let mut sentence = match how {
+        Some(how) if ended => format!("{} ended before it was ready: {how}", agent.title),
+        Some(_) | None => format!("{}: {why}", agent.title),
+    };
+    if let Some(said) = last_words(directory) {
+        sentence.push_str(". Its last words: ");
+        sentence.push_str(&said);
+    }
+    sentence
+}
+
+/// What `talk` says when the output ends.
+const ENDED: &str = "it ended before it answered";
+
+struct Greeted {
+    incoming: Incoming,
+    input: HeldInput,
+    native_id: String,
+    taken: u64,
+}
+
+async fn greet(
+    keeper: &Keeper,
+    agent: &Agent,
+    workspace: &countersign_core::session::Workspace,
+    wanted: Wanted<'_>,
+) -> Result<Greeted, String> {
+    let streams = keeper.streams(0).await.map_err(|error| error.to_string())?;
+    let (incoming, input) = Incoming::new(streams, 0);
+    let mut talk = Talk {
+        incoming,
+        input,
+        taken: 0,
+        acknowledged: 0,
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let hello = initialize::request("initialize", agent.offer, agent.abilities, version);
+    let described = talk.request("initialize", hello).await?;
+    let described = described.map_err(|error| refused(agent, "initialize", &error))?;
+    let description =
+        initialize::read(agent.offer, &described).map_err(|error| error.to_string())?;
+    let place = Place {
+        directory: PathBuf::from(&workspace.path),
+        additional: Vec::new(),
+    };
+    let native_id = talk.session(agent, &description, &place, wanted).await?;
+    Ok(Greeted {
+        native_id,
+        taken: talk.taken,
+        incoming: talk.incoming,
+        input: talk.input,
+    })
+}
+
+fn refused(agent: &Agent, method: &str, error: &RpcError) -> String {
+    if error.wants_sign_in() {
+        let how = &agent.sign_in.how;
+        return if how.is_empty() {
+            format!("it wants you to sign in first: {}", error.message)
+        } else {
+            format!("it wants you to sign in first: {how}")
+        };
+    }
+    let more = error
+        .data
+        .as_ref()
+        .map(|data| format!(" {data}"))
+        .unwrap_or_default();
+    format!("it refused `{method}`: {error}{more}")
+}
+
+/// The first exchange with an agent.
+struct Talk {
+    incoming: Incoming,
+    input: HeldInput,
+    taken: u64,
+    acknowledged: u64,
+}
+
+impl Talk {
+    /// Opens the session that is wanted, and returns what the agent calls it.
+    async fn session(
+        &mut self,
+        agent: &Agent,
+        description: &AgentDescription,
+        place: &Place,
+        wanted: Wanted<'_>,
+    ) -> Result<String, String> {
+        let earlier = match wanted {
+            Wanted::New => {
+                let result = self
+                    .request("session/new", session::new("session/new", place))
+                    .await?
+                    .map_err(|error| refused(agent, "session/new", &error))?;
+                return session::read_opened(&result)
+                    .session
+                    .filter(|id| !id.is_empty() && id.len() <= 1_000 && !id.contains('\0'))
+                    .ok_or_else(|| {
+                        "it began a session and did not say what it is called".to_owned()
+                    });
+            }
+            Wanted::Again(session) => session,
+        };
+        let native = &earlier.native_id;
+        if description.can(Ability::Resume) {
+            let line = session::resume("session/resume", native, place);
+            match self.request("session/resume", line).await? {
+                Ok(_) => return Ok(native.clone()),
+                Err(error) if !description.can(Ability::Load) => {
+                    return Err(cannot_go_on(&refused(agent, "session/resume", &error)));
+                }
+                Err(_) => {}
+            }
+        }
+        if !description.can(Ability::Load) {
+            return Err(cannot_go_on(
+                "it can neither resume nor load a session of an earlier process",
+            ));
+        }
+        let line = session::load("session/load", native, place);
+        match self.request("session/load", line).await? {
+            Ok(_) => Ok(native.clone()),
+            Err(error) => Err(cannot_go_on(&refused(agent, "session/load", &error))),
+        }
+    }
+
+    /// Sends a request and waits for its response. What the agent tells meanwhile is of an earlier life and known;
+    /// what it wants meanwhile it does not get.
+    async fn request(
+        &mut self,
+        id: &str,
+        line: Vec<u8>,
+    ) -> Result<Result<Params, RpcError>, String> {
+        let exchange = async {
+            let sent = self.input.write(Some(id), Bytes::from(line)).await;
+            if sent.is_err() {
+                return Err(ENDED.to_owned());
+            }
+            while let Some(piece) = self.incoming.next().await {
+                self.taken = self.taken.max(piece.end());
+                // A life that ends before its session is open is not gone on with: nothing of it has to be kept.
+                if self.taken - self.acknowledged >= ACKNOWLEDGE
+                    && self.input.acknowledge(self.taken).await.is_ok()
+                {
+                    self.acknowledged = self.taken;
+                }
+                let Piece::Line(line) = piece else { continue };
+                match message::read(&line.text) {
+                    Message::Response { id: said, outcome }
+                        if said.ours().as_deref() == Some(id) =>
+                    {
+                        return Ok(outcome);
+                    }
+                    Message::Request { id, method, .. } => {
+                        let reply = message::unknown_method(&id, &method);
+                        let tag = format!("reply-{}", line.start);
+                        if self
+                            .input
+                            .write(Some(&tag), Bytes::from(reply))
+                            .await
+                            .is_err()
+                        {
+                            return Err(ENDED.to_owned());
+                        }
+                    }
+                    Message::Response { .. } | Message::Notification { .. } | Message::Noise(_) => {
+                    }
+                }
+            }
+            Err(ENDED.to_owned())
+        };
+        tokio::time::timeout(OPENING_LIMIT, exchange)
+            .await
+            .unwrap_or_else(|_| {
+                Err(format!(
+                    "it did not answer `{id}` within {} s",
+                    OPENING_LIMIT.as_secs()
+                ))
+            })
+    }
+}
+
+fn cannot_go_on(why: &str) -> String {
+    format!("the agent cannot go on with this session, begin a new one: {why}")
+}

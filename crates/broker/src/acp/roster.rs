@@ -1,0 +1,136 @@
+//! The agents that can be started here: the known ones, those of the configuration, and the demo agent.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use countersign_core::session::Session;
+use countersign_engine::acp::agents::{Agent, FoundProgram, SignedIn, StartCommand, agents};
+use countersign_engine::acp::initialize::{Files, HostAbilities, Questions};
+
+use crate::settings::Settings;
+
+/// The agent that is always there and needs no model.
+pub(crate) const DEMO: &str = "demo";
+/// What opencode is called as an ACP agent: by its plain name it is talked to in its own way.
+const OPENCODE_ACP: &str = "opencode-acp";
+
+/// An agent, and whether it could be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineListing {
+    /// What it is called here.
+    pub name: String,
+    /// What people call it.
+    pub title: String,
+    /// Where its program was found.
+    pub program: Option<String>,
+    /// Whether somebody has signed in, as far as can be seen from outside.
+    pub signed_in: SignedIn,
+    /// What to do before it can be used, or to use it; empty if nothing is known.
+    pub advice: String,
+}
+
+/// The agents that can be started here.
+#[derive(Debug)]
+pub(super) struct Roster {
+    agents: Vec<Agent>,
+    /// The names of those that the configuration names.
+    configured: Vec<String>,
+}
+
+impl Roster {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let mut all = agents(&settings.agents);
+        for agent in &mut all {
+            if agent.name == Session::OPENCODE {
+                OPENCODE_ACP.clone_into(&mut agent.name);
+            }
+            // Nothing here reads, writes or runs anything for an agent yet, so nothing of it is offered.
+            agent.abilities.files = Files::None;
+            agent.abilities.terminal = false;
+        }
+        all.retain(|agent| agent.name != DEMO);
+        all.push(demo(settings));
+        let names = settings.agents.iter().map(|entry| entry.name.clone());
+        Self {
+            agents: all,
+            configured: names.collect(),
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.name == name)
+    }
+
+    /// The agent that is meant when none is named: one of the configuration, else one that is installed.
+    pub(super) fn usual(&self) -> Option<&Agent> {
+        let is_usable = |agent: &&Agent| find(agent).is_some();
+        let configured = |agent: &&Agent| self.configured.contains(&agent.name);
+        let mut agents = self.agents.iter();
+        let first = agents.find(|agent| configured(agent) && is_usable(agent));
+        first.or_else(|| {
+            let mut agents = self.agents.iter();
+            agents.find(|agent| agent.name != DEMO && is_usable(agent))
+        })
+    }
+
+    /// Whether the configuration names an agent.
+    pub(super) fn is_configured(&self) -> bool {
+        !self.configured.is_empty()
+    }
+
+    pub(super) fn listing(&self) -> Vec<EngineListing> {
+        let home = std::env::var_os("HOME")
+            .map(PathBuf::from)
+            .unwrap_or_default();
+        let variables: BTreeSet<String> = std::env::vars_os()
+            .filter_map(|(name, _)| name.into_string().ok())
+            .collect();
+        self.agents
+            .iter()
+            .map(|agent| {
+                let program = find(agent).map(|found| found.program);
+                let signed_in = agent.signed_in(&home, &variables);
+                let advice = match (&program, &signed_in) {
+                    (None, _) if agent.install.is_empty() => {
+                        let wanted = agent.commands.first();
+                        wanted.map_or_else(
+                            || "its `command` is missing in the configuration".to_owned(),
+                            |command| format!("`{}` was not found", command.program),
+                        )
+                    }
+                    (None, _) => format!("install it: {}", agent.install),
+                    (Some(_), SignedIn::NotSeen) => format!("sign in: {}", agent.sign_in.how),
+                    (Some(_), SignedIn::Seen(_) | SignedIn::Unknown) => String::new(),
+                };
+                EngineListing {
+                    name: agent.name.clone(),
+                    title: agent.title.clone(),
+                    program: program.map(|program| program.display().to_string()),
+                    signed_in,
+                    advice,
+                }
+            })
+            .collect()
+    }
+}
+
+/// Looks for an agent's program where a shell would.
+pub(super) fn find(agent: &Agent) -> Option<FoundProgram> {
+    agent.find(&std::env::var_os("PATH").unwrap_or_default())
+}
+
+fn demo(settings: &Settings) -> Agent {
+    Agent {
+        name: DEMO.to_owned(),
+        title: "Demo agent".to_owned(),
+        commands: vec![StartCommand {
+            program: settings.own_program.display().to_string(),
+            arguments: vec!["demo-agent".to_owned()],
+        }],
+        abilities: HostAbilities {
+            questions: Questions::Forms,
+            ..HostAbilities::default()
+        },
+        ..Agent::default()
+    }
+}

@@ -1,0 +1,389 @@
+//! Turns and answers on their way to an agent, one turn at a time, each thing told once.
+
+use std::time::Duration;
+
+use countersign_core::ask::{Ask, AskState, Withdrawal};
+use countersign_core::delivery::{Evidence, Undeliverable};
+use countersign_core::digest::Digest;
+use countersign_core::id::{AskId, TurnId};
+use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
+use countersign_engine::acp::initialize::{Offer, Shape};
+use countersign_engine::acp::message::{Params, RpcError, RpcId};
+use countersign_engine::acp::session::{self, PromptAnswer, PromptPart, StopReason, read_prompt};
+use countersign_engine::keeper::KeeperError;
+use countersign_store::{NewTurn, Parcel, StoreError};
+use tokio::time::Instant;
+
+use crate::acp::driver::Driver;
+use crate::acp::wire::Purpose;
+use crate::acp::{answers, failed};
+
+/// How long an agent has to end a turn that was cancelled.
+const CANCEL_LIMIT: Duration = Duration::from_secs(10);
+/// How long after a try an answer is due again; within one life of the agent it is never sent twice.
+const DUE_AGAIN: Duration = Duration::from_secs(1);
+/// The longest title that is made of a prompt, in characters.
+const TITLE_LENGTH: usize = 80;
+
+impl Driver {
+    /// Takes up the oldest turn that has not ended: prompts the agent, unless it was prompted before.
+    pub(super) async fn take_up_turn(&mut self) -> Result<(), StoreError> {
+        self.look_for_turns = false;
+        let turns = self.shared().store.open_turns(self.session.id).await?;
+        let Some(turn) = turns.into_iter().next() else {
+            return Ok(());
+        };
+        self.prompt(&turn).await
+    }
+
+    async fn prompt(&mut self, turn: &Turn) -> Result<(), StoreError> {
+        let item = Item::Prompt {
+            text: turn.prompt.clone(),
+        };
+        let id = turn.id.to_string();
+        self.page().put(&format!("{id}/prompt"), &item).await?;
+        self.name_after(turn).await?;
+        let shared = self.agents.shared();
+        shared
+            .store
+            .set_activity(self.session.id, Activity::Busy, shared.clock.now())
+            .await?;
+        self.turn = Some(turn.id);
+        self.has_had_turn = true;
+        self.has_denied = false;
+        if !self.out.was_accepted(&id) {
+            let parts = vec![PromptPart::Text(turn.prompt.clone())];
+            let line = session::prompt(&id, &self.session.native_id, parts);
+            self.out.push(Purpose::Prompt(turn.id), id, line);
+        }
+        Ok(())
+    }
+
+    /// A session without a title is called after the first thing that is said in it.
+    async fn name_after(&mut self, turn: &Turn) -> Result<(), StoreError> {
+        if !self.session.title.is_empty() {
+            return Ok(());
+        }
+        let first = turn
+            .prompt
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty());
+        let title: String = first
+            .unwrap_or_default()
+            .chars()
+            .take(TITLE_LENGTH)
+            .collect();
+        let shared = self.agents.shared();
+        let session = Session {
+            title,
+            changed_at: shared.clock.now(),
+            ..self.session.clone()
+        };
+        self.session = shared.store.put_session(&session).await?;
+        Ok(())
+    }
+
+    /// Takes in a response: that to the prompt ends the turn, and no other means anything here.
+    pub(super) async fn take_response(
+        &mut self,
+        id: &RpcId,
+        outcome: Result<Params, RpcError>,
+    ) -> Result<(), StoreError> {
+        let is_ours = self
+            .turn
+            .is_some_and(|turn| id.ours() == Some(turn.to_string()));
+        if !is_ours {
+            return Ok(());
+        }
+        let shape = match self.agent.offer {
+            Offer::One => Shape::One,
+            Offer::Two => Shape::Two,
+        };
+        match outcome {
+            Ok(result) => match read_prompt(shape, &result) {
+                PromptAnswer::Ended(reason) => self.end_with(&reason).await,
+                PromptAnswer::Taken { .. } => Ok(()),
+            },
+            Err(_) if self.cancelled_until.is_some() => {
+                self.end_turn(&TurnOutcome::Cancelled).await
+            }
+            Err(error) if error.wants_sign_in() => {
+                let how = &self.agent.sign_in.how;
+                let reason = format!("the agent wants you to sign in first: {how}");
+                self.end_turn(&failed(reason)).await
+            }
+            Err(error) => {
+                let more = error.data.as_ref().map(|data| format!(" {data}"));
+                let reason = format!("the agent failed: {error}{}", more.unwrap_or_default());
+                self.end_turn(&failed(reason)).await
+            }
+        }
+    }
+
+    /// Ends the turn for the reason that the agent gives.
+    pub(super) async fn end_with(&mut self, reason: &StopReason) -> Result<(), StoreError> {
+        let outcome = match reason {
+            StopReason::EndTurn => TurnOutcome::Completed,
+            // Some agents end the turn with every refusal.
+            StopReason::Cancelled if self.cancelled_until.is_none() && self.has_denied => {
+                TurnOutcome::Denied
+            }
+            StopReason::Cancelled => TurnOutcome::Cancelled,
+            StopReason::MaxTokens => failed("the model may say no more in this turn".to_owned()),
+            StopReason::MaxTurnRequests => {
+                failed("the model may be asked no more in this turn".to_owned())
+            }
+            StopReason::Refusal => failed("the agent refuses to go on".to_owned()),
+            StopReason::Other(word) => {
+                let text =
+                    format!("The agent ended the turn with `{word}`, which is not known here.");
+                self.note("stop reason", text).await?;
+                TurnOutcome::Completed
+            }
+        };
+        self.end_turn(&outcome).await
+    }
+
+    async fn end_turn(&mut self, outcome: &TurnOutcome) -> Result<(), StoreError> {
+        let Some(turn) = self.turn else {
+            return Ok(());
+        };
+        self.finish_words().await?;
+        self.settle_calls().await?;
+        self.tell_noise().await?;
+        // The agent has gone on without them.
+        self.withdraw_all(&Withdrawal::SessionEnded).await?;
+        let shared = self.agents.shared();
+        let now = shared.clock.now();
+        shared
+            .store
+            .end_turn(self.session.workspace, turn, outcome, now)
+            .await?;
+        shared
+            .store
+            .set_activity(self.session.id, Activity::Idle, now)
+            .await?;
+        shared.live.forget(self.session.id);
+        self.open_calls.clear();
+        self.turn = None;
+        self.cancelled_until = None;
+        self.look_for_turns = true;
+        self.note_taken(1).await
+    }
+
+    /// Stops what is going on: the ledger first, then the agent, which has a while to come to an end.
+    pub(super) async fn cancel(&mut self) -> Result<(), StoreError> {
+        let shared = self.agents.shared();
+        for waiting in shared.store.open_turns(self.session.id).await? {
+            if Some(waiting.id) != self.turn {
+                let now = shared.clock.now();
+                shared
+                    .store
+                    .end_turn(
+                        self.session.workspace,
+                        waiting.id,
+                        &TurnOutcome::Cancelled,
+                        now,
+                    )
+                    .await?;
+            }
+        }
+        if let Some(turn) = self.turn
+            && self.cancelled_until.is_none()
+        {
+            self.cancelled_until = Some(Instant::now() + CANCEL_LIMIT);
+            let line = session::cancel(&self.session.native_id);
+            self.out
+                .push(Purpose::Other, format!("cancel-{turn}"), line);
+        }
+        self.withdraw_all(&Withdrawal::TurnCancelled).await
+    }
+
+    async fn withdraw_all(&mut self, why: &Withdrawal) -> Result<(), StoreError> {
+        if self.asks.is_empty() {
+            return Ok(());
+        }
+        for ask in self.shared().store.live_asks(self.run.id).await? {
+            self.withdraw(&ask, why).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends an ask that is not wanted any more, answered or not, and lets the agent know. An answer that has not
+    /// begun to leave never does.
+    pub(super) async fn withdraw(&mut self, ask: &Ask, why: &Withdrawal) -> Result<(), StoreError> {
+        if let AskState::Answered(..) = ask.state
+            && self.out.was_accepted(&ask.id.to_string())
+        {
+            return Ok(());
+        }
+        let shared = self.agents.shared();
+        let now = shared.clock.now();
+        let ended = shared.store.withdraw(ask.id, why, now).await?;
+        self.out.take_back(ask.id);
+        if self.out.is_answering(ask.id) {
+            // It is being written: what becomes of that is what became of it.
+            return Ok(());
+        }
+        if !ended {
+            let why = match why {
+                Withdrawal::TurnCancelled => Undeliverable::TurnCancelled,
+                Withdrawal::SessionEnded
+                | Withdrawal::EngineGone
+                | Withdrawal::SiblingDenied { .. }
+                | Withdrawal::AnsweredElsewhere { .. } => Undeliverable::Forgotten,
+            };
+            self.shared().store.give_up(ask.id, &why, now).await?;
+        }
+        self.asks.remove(&ask.id);
+        if let Some(id) = RpcId::from_text(&ask.native_id) {
+            let line = answers::cancelled(ask, &id);
+            self.out.push(Purpose::Other, ask.id.to_string(), line);
+        }
+        Ok(())
+    }
+
+    /// Puts what the ledger has for the agent on its way.
+    pub(super) async fn carry(&mut self) -> Result<(), StoreError> {
+        self.has_parcels = false;
+        for parcel in self.shared().store.parcels(self.run.id).await? {
+            if !self.out.is_answering(parcel.ask.id) {
+                self.send(&parcel).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, parcel: &Parcel) -> Result<(), StoreError> {
+        let ask = &parcel.ask;
+        let shared = self.agents.shared();
+        let now = shared.clock.now();
+        let id = RpcId::from_text(&ask.native_id);
+        let Some(id) = id.filter(|_| Digest::of_json(&ask.raw) == ask.digest) else {
+            let message = "what was asked is not what is in the ledger".to_owned();
+            return self
+                .give_up(ask.id, &Undeliverable::Refused { message })
+                .await;
+        };
+        match answers::reply(ask, &id) {
+            Ok(line) => {
+                let due = now.after(DUE_AGAIN);
+                if shared.store.begin_sending(ask.id, due, now).await? {
+                    let purpose = Purpose::Answer(ask.id);
+                    self.out.push(purpose, ask.id.to_string(), line);
+                }
+                Ok(())
+            }
+            // A rule can say what names nothing that the agent offers. Then it is a no.
+            Err(message) => {
+                let line = answers::unanswered(ask, &id);
+                self.out.push(Purpose::Other, ask.id.to_string(), line);
+                self.has_denied = true;
+                self.give_up(ask.id, &Undeliverable::Refused { message })
+                    .await
+            }
+        }
+    }
+
+    async fn give_up(&mut self, ask: AskId, why: &Undeliverable) -> Result<(), StoreError> {
+        self.asks.remove(&ask);
+        let shared = self.agents.shared();
+        shared.store.give_up(ask, why, shared.clock.now()).await?;
+        Ok(())
+    }
+
+    /// Learns what became of a frame.
+    pub(super) async fn take_written(
+        &mut self,
+        purpose: Purpose,
+        written: Result<(), KeeperError>,
+    ) -> Result<(), StoreError> {
+        let shared = self.agents.shared();
+        let now = shared.clock.now();
+        match (purpose, written) {
+            (Purpose::Prompt(turn), Ok(())) => shared.store.mark_turn_sent(turn, now).await,
+            (Purpose::Answer(ask), Ok(())) => self.prove(ask).await,
+            (Purpose::Other, Ok(())) => Ok(()),
+            // The agent or its keeper is gone, and what follows from that follows from the end of its output.
+            (
+                _,
+                Err(error @ (KeeperError::Lost | KeeperError::InputOver | KeeperError::Displaced)),
+            ) => {
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "an agent was not told something"
+                );
+                Ok(())
+            }
+            (Purpose::Prompt(_), Err(error)) => self.end_turn(&failed(error.to_string())).await,
+            (Purpose::Answer(ask), Err(error)) => {
+                let message = error.to_string();
+                self.give_up(ask, &Undeliverable::Refused { message }).await
+            }
+            (Purpose::Other, Err(error)) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "an agent was not told something"
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// The reply is in the agent's input: that is all that can be proved, for the agent acknowledges nothing.
+    async fn prove(&mut self, id: AskId) -> Result<(), StoreError> {
+        self.asks.remove(&id);
+        let Some(ask) = self.shared().store.ask(id).await? else {
+            return Ok(());
+        };
+        self.has_denied |= answers::is_no(&ask);
+        // Before it counts as delivered, so that the reason is not lost with a server that ends in between.
+        self.follow_up(&ask).await?;
+        let evidence = Evidence::Written {
+            request: ask.native_id.clone(),
+        };
+        let shared = self.agents.shared();
+        if shared
+            .store
+            .mark_delivered(id, &evidence, shared.clock.now())
+            .await?
+        {
+            tracing::info!(ask.id = %id, "the answer to `{id}` was delivered");
+        }
+        Ok(())
+    }
+
+    /// The protocol has no place for the reason of a denial: it follows as the next prompt.
+    async fn follow_up(&mut self, ask: &Ask) -> Result<(), StoreError> {
+        let Some(answer) = ask.state.answer() else {
+            return Ok(());
+        };
+        let (Some(reason), Some(id)) = (answer.choice.reason(), turn_after(ask.id)) else {
+            return Ok(());
+        };
+        let what = ask.subject.summary();
+        let new = NewTurn {
+            id,
+            session: self.session.id,
+            native_id: id.to_string(),
+            prompt: format!("`{what}` was denied. The reason: {reason}"),
+            model: None,
+            agent: None,
+        };
+        let shared = self.agents.shared();
+        shared
+            .store
+            .begin_turn(self.session.workspace, new, &answer.by, shared.clock.now())
+            .await?;
+        self.look_for_turns = true;
+        Ok(())
+    }
+}
+
+/// The turn that tells why an ask was denied. It is always the same one, so that it is told once.
+fn turn_after(ask: AskId) -> Option<TurnId> {
+    let id = ask.to_string();
+    let (_, digits) = id.split_once('_')?;
+    format!("turn_{digits}").parse().ok()
+}

@@ -1,0 +1,234 @@
+//! The two directions of an agent's streams: pieces of output as they come, and frames of input one after the
+//! other. Neither ever waits for the other: an agent that does not read must not keep us from reading.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use countersign_core::id::{AskId, TurnId};
+use countersign_engine::acp::lines::{LINE_LIMIT, LineReader, Piece};
+use countersign_engine::keeper::{HeldInput, HeldOutput, HeldStreams, KeeperError};
+
+/// An agent that has more replies waiting than this, because it does not read them, is not read any more either.
+const ROOM: usize = 256;
+
+/// What an agent says.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    output: HeldOutput,
+    reader: LineReader,
+    found: VecDeque<Piece>,
+    /// Up to where output has come.
+    received: u64,
+    is_over: bool,
+}
+
+impl Incoming {
+    /// Reads on at `from`, and returns the other direction as well.
+    pub(super) fn new(streams: HeldStreams, from: u64) -> (Self, HeldInput) {
+        let incoming = Self {
+            output: streams.output,
+            reader: LineReader::new(from),
+            found: VecDeque::new(),
+            received: from,
+            is_over: false,
+        };
+        (incoming, streams.input)
+    }
+
+    /// The next piece of output, nothing when there will be none. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Piece> {
+        loop {
+            if let Some(piece) = self.found.pop_front() {
+                return Some(piece);
+            }
+            if self.is_over {
+                return None;
+            }
+            match self.output.next().await {
+                Ok(Some(chunk)) => {
+                    self.received = chunk.end();
+                    self.found
+                        .extend(self.reader.push(chunk.offset, &chunk.bytes));
+                }
+                Ok(None) => self.end(),
+                Err(error) => {
+                    tracing::debug!(
+                        error = &error as &dyn std::error::Error,
+                        "an agent's output broke off"
+                    );
+                    self.end();
+                }
+            }
+        }
+    }
+
+    /// Hands `piece` out again next.
+    pub(super) fn put_back(&mut self, piece: Piece) {
+        self.found.push_front(piece);
+    }
+
+    fn end(&mut self) {
+        self.is_over = true;
+        self.found.extend(self.reader.finish());
+    }
+
+    /// Whether everything that has come so far was handed out.
+    pub(super) fn is_drained(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Up to where everything was handed out. Of a line that is too long to be read nothing is waited for.
+    pub(super) fn handed_out(&self) -> u64 {
+        if let Some(next) = self.found.front() {
+            return start_of(next);
+        }
+        let start = self.reader.line_start();
+        if self.received - start > LINE_LIMIT as u64 {
+            self.received
+        } else {
+            start
+        }
+    }
+
+    /// Up to where output has come.
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+}
+
+fn start_of(piece: &Piece) -> u64 {
+    match piece {
+        Piece::Line(line) => line.start,
+        Piece::TooLong { start, .. } | Piece::Gap { start, .. } => *start,
+    }
+}
+
+/// What a frame of input is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The answer to an ask.
+    Answer(AskId),
+    /// The prompt of a turn.
+    Prompt(TurnId),
+    /// Anything else: nobody waits for it.
+    Other,
+}
+
+#[derive(Debug)]
+struct Frame {
+    purpose: Purpose,
+    tag: String,
+    bytes: Vec<u8>,
+}
+
+type Writing = Pin<Box<dyn Future<Output = Result<(), KeeperError>> + Send>>;
+
+/// What an agent is told, in order.
+pub(super) struct Outgoing {
+    input: HeldInput,
+    waiting: VecDeque<Frame>,
+    writing: Option<(Purpose, Writing)>,
+    acknowledging: Option<Writing>,
+}
+
+impl Outgoing {
+    pub(super) fn new(input: HeldInput) -> Self {
+        Self {
+            input,
+            waiting: VecDeque::new(),
+            writing: None,
+            acknowledging: None,
+        }
+    }
+
+    /// Whether a frame with this tag reached the agent, now or under an earlier server.
+    pub(super) fn was_accepted(&self, tag: &str) -> bool {
+        self.input.was_accepted(tag)
+    }
+
+    /// Puts a line at the end; the same tag is written once in the life of the agent.
+    pub(super) fn push(&mut self, purpose: Purpose, tag: String, bytes: Vec<u8>) {
+        self.waiting.push_back(Frame {
+            purpose,
+            tag,
+            bytes,
+        });
+    }
+
+    /// Takes the answer to `ask` back, if it has not begun to leave.
+    pub(super) fn take_back(&mut self, ask: AskId) {
+        self.waiting
+            .retain(|frame| frame.purpose != Purpose::Answer(ask));
+    }
+
+    /// Whether the answer to `ask` is on its way.
+    pub(super) fn is_answering(&self, ask: AskId) -> bool {
+        let wanted = Purpose::Answer(ask);
+        self.waiting.iter().any(|frame| frame.purpose == wanted)
+            || self
+                .writing
+                .as_ref()
+                .is_some_and(|(purpose, _)| *purpose == wanted)
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.len() < ROOM
+    }
+
+    /// Whether there is nothing to do.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.writing.is_none() && self.acknowledging.is_none()
+    }
+
+    /// Lets the keeper forget the output before `offset`.
+    pub(super) fn acknowledge(&mut self, offset: u64) {
+        let input = self.input.clone();
+        self.acknowledging = Some(Box::pin(async move { input.acknowledge(offset).await }));
+    }
+
+    /// Goes on, and returns what became of a frame. Cancel-safe. Only to be called while there is something to do.
+    pub(super) async fn progress(&mut self) -> Option<(Purpose, Result<(), KeeperError>)> {
+        if self.writing.is_none()
+            && let Some(Frame {
+                purpose,
+                tag,
+                bytes,
+            }) = self.waiting.pop_front()
+        {
+            let input = self.input.clone();
+            let writing = async move { input.write(Some(tag.as_str()), Bytes::from(bytes)).await };
+            self.writing = Some((purpose, Box::pin(writing)));
+        }
+        let Self {
+            writing,
+            acknowledging,
+            ..
+        } = self;
+        let written = async {
+            match writing.as_mut() {
+                Some((purpose, writing)) => (*purpose, writing.await),
+                None => std::future::pending().await,
+            }
+        };
+        let acknowledged = async {
+            match acknowledging.as_mut() {
+                Some(acknowledging) => acknowledging.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            done = written => {
+                self.writing = None;
+                Some(done)
+            }
+            done = acknowledged => {
+                self.acknowledging = None;
+                if let Err(error) = done {
+                    tracing::debug!(error = &error as &dyn std::error::Error, "output was not acknowledged");
+                }
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Engines that a keeper keeps: where each life has its directory, how it is stopped, and how it ended.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use countersign_core::id::RunId;
+use countersign_engine::keeper::{Attach, Exit, ExitCause, ExitStatus, Keeper, engine_log_tail};
+
+/// How long an engine's processes get to end in order.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
+/// How much of what an engine said last is looked at.
+const TAIL: u64 = 2_000;
+
+/// Where a life of an engine has its files.
+pub(crate) fn run_directory(data_directory: &Path, run: RunId) -> PathBuf {
+    data_directory.join("runs").join(run.to_string())
+}
+
+/// Ends an engine with everything that it started.
+pub(crate) async fn stop(keeper: &Keeper) {
+    match keeper.stop(GRACE).await {
+        Ok(stopped) if stopped.left > 0 => {
+            tracing::error!("{} processes of an engine could not be ended", stopped.left);
+        }
+        Ok(_) => {}
+        Err(error) => {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "the keeper was gone already"
+            );
+        }
+    }
+}
+
+/// Ends the processes of a life whose keeper was killed: nobody else can find them any more.
+pub(crate) async fn end_what_is_left(directory: &Path) {
+    if let Ok(Attach::Orphaned(orphan)) = Keeper::attach(directory).await
+        && let Err(error) = orphan.end(GRACE).await
+    {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "an engine's processes were not ended"
+        );
+    }
+}
+
+/// Removes the files of a life that is over.
+pub(crate) fn remove_directory(directory: &Path) {
+    if let Err(error) = std::fs::remove_dir_all(directory)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "a run directory was left behind"
+        );
+    }
+}
+
+/// The last line that an engine logged, if there is one.
+pub(crate) fn last_words(directory: &Path) -> Option<String> {
+    let said = engine_log_tail(directory, TAIL).unwrap_or_default();
+    let last = said.lines().rev().find(|line| !line.trim().is_empty())?;
+    // No database takes NUL characters in a text.
+    Some(last.trim().replace('\0', "\u{fffd}"))
+}
+
+/// How an engine ended, if that is known within `limit`.
+pub(crate) async fn how_it_ended(keeper: &Keeper, limit: Duration) -> Option<String> {
+    let mut phase = keeper.phase();
+    let exit = phase.wait_for(|phase| phase.exit().is_some());
+    match tokio::time::timeout(limit, exit).await {
+        Ok(Ok(phase)) => phase.exit().map(describe),
+        Ok(Err(_)) => Some("its keeper is gone".to_owned()),
+        Err(_) => None,
+    }
+}
+
+/// How an engine ended, as a sentence about it.
+pub(crate) fn describe(exit: &Exit) -> String {
+    match (exit.cause, &exit.status) {
+        (ExitCause::Stopped, _) => "it was stopped".to_owned(),
+        (ExitCause::Lonely, _) => "it was without a server for too long".to_owned(),
+        (ExitCause::KeeperLost, _) => "its keeper was killed".to_owned(),
+        (ExitCause::Itself, ExitStatus::Code(code)) => format!("it exited with status {code}"),
+        (ExitCause::Itself, ExitStatus::Signal(signal)) => format!("signal {signal} killed it"),
+        (ExitCause::Itself, ExitStatus::NotStarted(why)) => {
+            format!("it could not be started: {why}")
+        }
+        (ExitCause::Itself, ExitStatus::Unknown) => "it ended".to_owned(),
+    }
+}
