@@ -36,7 +36,7 @@ pub struct Prompt {
     #[arg(long, short, value_name = "WORKSPACE", conflicts_with = "session")]
     workspace: Option<String>,
     /// Begin the session with this engine: opencode, or an agent of `countersign engines`
-    #[arg(long, short, value_name = "NAME", conflicts_with_all = ["session", "continue_newest"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "continue_newest"])]
     engine: Option<String>,
     /// The model to use, as provider/model
     #[arg(long, short, value_name = "MODEL", value_parser = parse_model)]

@@ -10,7 +10,7 @@ use countersign_engine::acp::elicitation::{self, elicitation_ask};
 use countersign_engine::acp::initialize::Offer;
 use countersign_engine::acp::lines::{Line, Piece};
 use countersign_engine::acp::message::{self, Incoming as Message, Noise, Params, RpcError, RpcId};
-use countersign_engine::acp::tool_call::ToolCallChange;
+use countersign_engine::acp::tool_call::{ToolCall, ToolCallChange};
 use countersign_engine::acp::update::{self, PlanStep, State, Update};
 use countersign_engine::ask::EngineAsk;
 use countersign_store::{NewAsk, Opened, StoreError};
@@ -286,7 +286,7 @@ impl Driver {
                 output,
                 child,
                 ..
-            }) = self.calls.get(&id).map(|call| call.item())
+            }) = self.calls.get(&id).map(ToolCall::item)
             else {
                 continue;
             };

@@ -94,7 +94,7 @@ impl Agents {
         let greeted = match greeted {
             Ok(greeted) => greeted,
             Err(why) => {
-                let why = explain(agent, &keeper, &directory, why).await;
+                let why = explain(agent, &keeper, &directory, &why).await;
                 stop(&keeper).await;
                 end_what_is_left(&directory).await;
                 self.end_run(workspace.id, &run, &directory, &why).await?;
@@ -148,7 +148,7 @@ async fn explain(
     agent: &Agent,
     keeper: &Keeper,
     directory: &std::path::Path,
-    why: String,
+    why: &str,
 ) -> String {
     let ended = why == ENDED;
     let limit = if ended { EXIT_LIMIT } else { Duration::ZERO };

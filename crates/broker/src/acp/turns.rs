@@ -28,12 +28,12 @@ const TITLE_LENGTH: usize = 80;
 impl Driver {
     /// Takes up the oldest turn that has not ended: prompts the agent, unless it was prompted before.
     pub(super) async fn take_up_turn(&mut self) -> Result<(), StoreError> {
-        self.look_for_turns = false;
         let turns = self.shared().store.open_turns(self.session.id).await?;
-        let Some(turn) = turns.into_iter().next() else {
-            return Ok(());
-        };
-        self.prompt(&turn).await
+        if let Some(turn) = turns.first() {
+            self.prompt(turn).await?;
+        }
+        self.look_for_turns = false;
+        Ok(())
     }
 
     async fn prompt(&mut self, turn: &Turn) -> Result<(), StoreError> {
