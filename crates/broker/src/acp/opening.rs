@@ -144,12 +144,7 @@ fn not_found(agent: &Agent) -> String {
 }
 
 /// Adds to a failure how the agent ended, if it did, and what it said last.
-async fn explain(
-    agent: &Agent,
-    keeper: &Keeper,
-    directory: &std::path::Path,
-    why: &str,
-) -> String {
+async fn explain(agent: &Agent, keeper: &Keeper, directory: &std::path::Path, why: &str) -> String {
     let ended = why == ENDED;
     let limit = if ended { EXIT_LIMIT } else { Duration::ZERO };
     let how = how_it_ended(keeper, limit).await;
