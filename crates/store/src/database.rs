@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqliteSynchronous};
-use sqlx::{PgPool, Postgres, SqlSafeStr as _, Transaction};
+use sqlx::{PgPool, Postgres, QueryBuilder, SqlSafeStr as _, Transaction};
 
 use crate::error::StoreError;
 use crate::file::{FileTransaction, LedgerFile};
@@ -153,5 +153,17 @@ impl Db {
             Self::Sqlite(file) => file.close().await,
             Self::Postgres(pool) => pool.close().await,
         }
+    }
+}
+
+impl Tx {
+    pub(crate) async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(transaction) => {
+                transaction.commit_after(QueryBuilder::new("")).await?;
+            }
+            Self::Postgres(transaction) => transaction.commit().await?,
+        }
+        Ok(())
     }
 }
