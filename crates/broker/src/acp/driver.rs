@@ -171,8 +171,9 @@ impl Driver {
                     Some(Order::Prompt) => self.look_for_turns = true,
                     Some(Order::Cancel(done)) => {
                         self.cancel().await?;
-                        // Whoever asked may not wait any more.
-                        drop(done.send(()));
+                        if done.send(()).is_err() {
+                            tracing::debug!("whoever cancelled did not wait for it");
+                        }
                     }
                     // Nobody else holds it: it is replaced only when it is closed.
                     None => return Ok(Over::Ending),
