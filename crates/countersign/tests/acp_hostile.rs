@@ -23,9 +23,9 @@ async fn begin(server: &TestServer) -> Result<String, String> {
     let wish = json!({ "engine": "hostile" });
     let reply = server.api().post("/api/v1/sessions", &wish).await;
     if reply.status == 201 {
-        Ok(reply.body["id"].as_str().unwrap().to_owned())
+        Ok(reply.body["id"].as_str().expect("it is a text").to_owned())
     } else {
-        Err(reply.body["message"].as_str().unwrap().to_owned())
+        Err(reply.body["message"].as_str().expect("it is a text").to_owned())
     }
 }
 
@@ -38,14 +38,14 @@ async fn comes_to_nothing(mut server: TestServer) {
 
 /// Begins a session and says something in it.
 async fn prompted(server: &TestServer) -> String {
-    let session = begin(server).await.unwrap();
+    let session = begin(server).await.expect("the session begins");
     server.api().prompt(&session, "go").await;
     session
 }
 
 async fn deny(server: &TestServer, session: &str) -> Value {
     let ask = server.api().wait_for_ask_of(session).await;
-    let id = ask["id"].as_str().unwrap();
+    let id = ask["id"].as_str().expect("it is a text");
     let answer = json!({ "answer": "deny" });
     server.api().answer(id, &answer).await.expect(200);
     server.api().settled(id).await
@@ -72,7 +72,7 @@ async fn noise_is_counted_and_the_turn_goes_on() {
         if mode == "noise-between" {
             let items = server.api().items(&session).await;
             let noted = items.iter().any(|item| {
-                item["kind"] == "notice" && item["text"].as_str().unwrap().contains("no message")
+                item["kind"] == "notice" && item["text"].as_str().expect("it is a text").contains("no message")
             });
             assert!(noted, "{items:#?}");
         }
@@ -127,7 +127,7 @@ async fn an_agent_that_ignores_a_cancelled_turn_is_ended() {
     let ask = server.api().wait_for_ask_of(&session).await;
     let path = format!("/api/v1/sessions/{session}/cancel");
     server.api().post(&path, &json!({})).await.expect(200);
-    let ask = server.api().settled(ask["id"].as_str().unwrap()).await;
+    let ask = server.api().settled(ask["id"].as_str().expect("it is a text")).await;
     assert_eq!(ask["state"], "withdrawn");
     let ended = server.api().turn_outcome(&session).await;
     assert_eq!(ended["outcome"], "cancelled", "{ended}");

@@ -225,6 +225,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/engines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the agents that sessions can be begun with, found on this machine or not. */
+        get: operations["list_engines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -737,6 +754,15 @@ export interface components {
             answer: "choices";
             /** @description One list for each part. */
             choices: string[][];
+        } | {
+            /** @enum {string} */
+            answer: "option";
+            /** @description What the engine calls it: this very id is what it is told. */
+            id: string;
+            /** @description What choosing it means. */
+            kind: components["schemas"]["OptionKind"];
+            /** @description Why; the agent gets to read it where the option is a no. */
+            reason?: string | null;
         };
         /**
          * @description How strong consent is.
@@ -799,7 +825,7 @@ export interface components {
          * @description Where an ask came in.
          * @enum {string}
          */
-        Door: "opencode" | "opencode_plugin";
+        Door: "opencode" | "opencode_plugin" | "acp";
         /** @description Shows that a program is still there. */
         DoorAlive: {
             /**
@@ -893,6 +919,26 @@ export interface components {
          * @enum {string}
          */
         DoorWord: "once" | "always" | "reject" | "replied" | "rejected";
+        /** @description An agent that a session can be begun with. */
+        EngineOffer: {
+            /** @description What to do before it can be used; empty if nothing is known to be missing. */
+            advice: string;
+            /** @description What it is called here: what to say as the `engine` of a new session. */
+            name: string;
+            /** @description Where its program was found; absent if it was not. */
+            program?: string | null;
+            /** @description Whether somebody has signed in. */
+            signed_in: components["schemas"]["SignIn"];
+            /** @description The file or variable that shows it. */
+            signed_in_by?: string | null;
+            /** @description What people call it. */
+            title: string;
+        };
+        /** @description The agents that sessions can be begun with. */
+        EngineOffers: {
+            /** @description The agents. */
+            engines: components["schemas"]["EngineOffer"][];
+        };
         /**
          * @description How an engine stands.
          * @enum {string}
@@ -1019,6 +1065,11 @@ export interface components {
             event: string;
             /** @enum {string} */
             kind: "reported";
+        } | {
+            /** @enum {string} */
+            kind: "written";
+            /** @description The JSON-RPC id that the reply carries. */
+            request: string;
         };
         /**
          * @description One thing that a token can let its actor do.
@@ -1143,6 +1194,11 @@ export interface components {
         };
         /** @description Starts a session. */
         NewSession: {
+            /**
+             * @description With which engine: `opencode`, or the name of an agent as `/api/v1/engines` lists it; the workspace's own, or
+             *     the agent that is configured or installed, if it is not said.
+             */
+            engine?: string | null;
             /** @description What it is about; the engine finds a title if it is not said. */
             title?: string | null;
             workspace?: components["schemas"]["WorkspaceId"] | null;
@@ -1274,6 +1330,8 @@ export interface components {
             changed_at: components["schemas"]["Timestamp"];
             /** @description The directory that the engine works in. */
             directory: string;
+            /** @description The engine that it is with: `opencode`, or the name of an ACP agent. */
+            engine: string;
             /** @description Its id. */
             id: components["schemas"]["SessionId"];
             /** @description What the engine itself calls it. */
@@ -1331,6 +1389,11 @@ export interface components {
             /** @description Its text. */
             text: string;
         };
+        /**
+         * @description Whether somebody has signed in to an agent, as far as can be seen from outside. The agent itself knows better.
+         * @enum {string}
+         */
+        SignIn: "seen" | "not_seen" | "unknown";
         /** @description What leave is wanted for. */
         Subject: {
             /** @enum {string} */
@@ -3166,6 +3229,89 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    list_engines: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EngineOffers"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -78,16 +78,21 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
         </form>
       </div>
       <Show when={ownOptions(props.ask).length > 0}>
-        <div class="answer-own" role="group" aria-label="The agent's own options">
-          <span>The agent's own options:</span>
+        <fieldset class="answer-own">
+          <legend>The agent's own options</legend>
           <For each={ownOptions(props.ask)}>
             {(option) => (
-              <button type="button" aria-disabled={!ready()} onClick={() => send(pick(option, reason()))}>
+              <button
+                type="button"
+                class={`option-${option.kind}`}
+                aria-disabled={!ready()}
+                onClick={() => send(pick(option, reason()))}
+              >
                 {option.name}
               </button>
             )}
           </For>
-        </div>
+        </fieldset>
       </Show>
       <Show when={isChoosing()}>
         <AlwaysDialog ask={props.ask} subject={props.subject} send={send} close={() => setChoosing(false)} />

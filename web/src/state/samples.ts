@@ -30,6 +30,7 @@ export function sampleSession(change: Partial<SessionView> = {}): SessionView {
   return {
     id: "session_1",
     workspace: "ws_1",
+    engine: "opencode",
     native_id: "ses_1",
     title: "Tidy up",
     directory: "/home/ada/project",

@@ -52,7 +52,8 @@ pub(super) struct Driver {
     pub(super) turn: Option<TurnId>,
     /// Whether the ledger may have a turn that waits.
     pub(super) look_for_turns: bool,
-    pub(super) has_had_turn: bool,
+    /// How many turns this life has taken up.
+    pub(super) turns_taken: u32,
     /// Whether something was denied in this turn.
     pub(super) has_denied: bool,
     /// By when a cancelled turn has to have ended.
@@ -94,7 +95,7 @@ impl Driver {
             has_parcels: false,
             turn: None,
             look_for_turns: true,
-            has_had_turn: false,
+            turns_taken: 0,
             has_denied: false,
             cancelled_until: None,
             replayed_until,
@@ -278,7 +279,7 @@ impl Driver {
         over: &Over,
         outcome: &TurnOutcome,
     ) -> Result<(), StoreError> {
-        if matches!(over, Over::Ending) || !self.has_had_turn {
+        if matches!(over, Over::Ending) || self.turns_taken == 0 {
             return self.agents.end_turns(&self.session, outcome).await;
         }
         let Shared {

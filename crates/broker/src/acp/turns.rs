@@ -49,7 +49,7 @@ impl Driver {
             .set_activity(self.session.id, Activity::Busy, shared.clock.now())
             .await?;
         self.turn = Some(turn.id);
-        self.has_had_turn = true;
+        self.turns_taken += 1;
         self.has_denied = false;
         if !self.out.was_accepted(&id) {
             let parts = vec![PromptPart::Text(turn.prompt.clone())];

@@ -28,8 +28,8 @@ fn wants(operation: &str) -> (Wants, Value) {
         "pair" => (Wants::Nothing, json!({ "code": "wrong" })),
         "me" | "sign_out" => (Wants::AnyCaller, Value::Null),
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
-        | "list_sessions" | "show_session" | "list_items" | "list_rules" | "list_alarms"
-        | "follow_events" => (Wants::Grant(Read), Value::Null),
+        | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
+        | "list_alarms" | "follow_events" => (Wants::Grant(Read), Value::Null),
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
         "start_session" => (Wants::Grant(Prompt), json!({})),
         "prompt_session" => (Wants::Grant(Prompt), json!({ "text": "hello" })),
