@@ -1,7 +1,7 @@
 /* The ways to answer a permission: allow once, always, deny with a reason. */
 import { createSignal, For, Show } from "solid-js";
 import type { AnswerRequest, AskView, PermissionSubject } from "../api/types.ts";
-import { allowOnce, deny, ownOptions, pick } from "../state/answer-request.ts";
+import { allowOnce, deny, ownOptions, pick, tone } from "../state/answer-request.ts";
 import { attemptOf, sendAnswer } from "../state/answering.ts";
 import { createArmed } from "../state/arming.ts";
 import { bindKeys } from "../state/keys.ts";
@@ -84,7 +84,7 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
             {(option) => (
               <button
                 type="button"
-                class={`option-${option.kind}`}
+                class={tone(option)}
                 aria-disabled={!ready()}
                 onClick={() => send(pick(option, reason()))}
               >

@@ -18,6 +18,12 @@ export function ownOptions(ask: AskView): OfferedOption[] {
   return ask.options.filter((option) => !((option.kind === "allow_once" || option.kind === "deny") && isOnly(option.kind)));
 }
 
+/** The colour of an option's button, by what choosing it means. */
+export function tone(option: OfferedOption): "primary" | "danger" | "" {
+  if (isRefusal(option)) return "danger";
+  return option.kind === "allow_once" ? "primary" : "";
+}
+
 /** How long an "always" may last. */
 export const LIVES = [
   { name: "1 hour", seconds: 3_600 },
