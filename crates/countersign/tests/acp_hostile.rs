@@ -25,7 +25,10 @@ async fn begin(server: &TestServer) -> Result<String, String> {
     if reply.status == 201 {
         Ok(reply.body["id"].as_str().expect("it is a text").to_owned())
     } else {
-        Err(reply.body["message"].as_str().expect("it is a text").to_owned())
+        Err(reply.body["message"]
+            .as_str()
+            .expect("it is a text")
+            .to_owned())
     }
 }
 
@@ -72,7 +75,11 @@ async fn noise_is_counted_and_the_turn_goes_on() {
         if mode == "noise-between" {
             let items = server.api().items(&session).await;
             let noted = items.iter().any(|item| {
-                item["kind"] == "notice" && item["text"].as_str().expect("it is a text").contains("no message")
+                item["kind"] == "notice"
+                    && item["text"]
+                        .as_str()
+                        .expect("it is a text")
+                        .contains("no message")
             });
             assert!(noted, "{items:#?}");
         }
@@ -127,7 +134,10 @@ async fn an_agent_that_ignores_a_cancelled_turn_is_ended() {
     let ask = server.api().wait_for_ask_of(&session).await;
     let path = format!("/api/v1/sessions/{session}/cancel");
     server.api().post(&path, &json!({})).await.expect(200);
-    let ask = server.api().settled(ask["id"].as_str().expect("it is a text")).await;
+    let ask = server
+        .api()
+        .settled(ask["id"].as_str().expect("it is a text"))
+        .await;
     assert_eq!(ask["state"], "withdrawn");
     let ended = server.api().turn_outcome(&session).await;
     assert_eq!(ended["outcome"], "cancelled", "{ended}");
