@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use countersign_broker::{Broker, EngineStatus};
+use countersign_broker::{Broker, EngineListing, EngineStatus};
 use countersign_core::event::EnginePhase;
 use countersign_core::grant::Role;
 
@@ -37,10 +37,30 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<()> {
     say(
         "More links: `countersign pair`. In another terminal: `countersign inbox`. Stop with Ctrl-C.",
     );
+    say(&agents_found(&running.broker.engines(&owner)?));
     let broker = running.broker.clone();
     tokio::select! {
         stopped = running.until_stopped() => stopped,
         () = tell_about_engines(&broker) => unreachable!("it watches for ever"),
+    }
+}
+
+/// The agents that can be prompted, in a sentence.
+fn agents_found(engines: &[EngineListing]) -> String {
+    let found: Vec<&str> = engines
+        .iter()
+        .filter(|engine| engine.program.is_some())
+        .map(|engine| engine.name.as_str())
+        .collect();
+    match found.as_slice() {
+        // The demo agent is always there.
+        [] | [_] => "No agent is installed: prompts go to the demo agent, which needs no model. \
+                     `countersign engines` says what to install."
+            .to_owned(),
+        [agents @ .., demo] => format!(
+            "Agents: {}, and `{demo}`, which needs no model. More: `countersign engines`.",
+            agents.join(", ")
+        ),
     }
 }
 

@@ -326,6 +326,15 @@ async fn the_command_line_prompts_an_agent_by_name() {
 }
 
 #[tokio::test]
+async fn where_nothing_is_installed_a_prompt_is_for_the_demo_agent() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::Missing)
+        .start()
+        .await;
+    let printed = server.cli(&["prompt", "SAY Here I am."]).await;
+    assert!(printed.expect_success().stdout.contains("Here I am."));
+}
+
+#[tokio::test]
 async fn a_flood_of_words_is_taken_in_whole() {
     let server = server().await;
     let session = prompted(&server, "FLOOD 20000\nSAY The end.").await;

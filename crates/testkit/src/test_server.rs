@@ -50,6 +50,8 @@ pub struct Setup {
 pub enum Engine {
     /// None.
     None,
+    /// An opencode that is looked for and not there.
+    Missing,
     /// The pinned opencode, whose model is at this address.
     Real {
         /// The base URL of the model.
@@ -146,7 +148,7 @@ impl Setup {
         let home = root.join("home");
         let mut environment = match &self.engine {
             Engine::Real { model } => RealOpencode::environment(&home, model),
-            Engine::None | Engine::Scripted | Engine::Attached { .. } => {
+            Engine::None | Engine::Missing | Engine::Scripted | Engine::Attached { .. } => {
                 vec![("HOME".to_owned(), home.to_string_lossy().into_owned())]
             }
         };
@@ -156,6 +158,9 @@ impl Setup {
         } = &self.engine
         {
             environment.push(("OPENCODE_SERVER_PASSWORD".to_owned(), password.clone()));
+        }
+        if let Engine::Missing = &self.engine {
+            environment.push(("PATH".to_owned(), "/nonexistent".to_owned()));
         }
         let data = root.join("data").to_string_lossy().into_owned();
         environment.extend([
@@ -171,7 +176,7 @@ impl Setup {
         let program = match &self.engine {
             Engine::Real { .. } => Some(peers::opencode()),
             Engine::Scripted => Some(peers::scripted_opencode()),
-            Engine::None | Engine::Attached { .. } => None,
+            Engine::None | Engine::Missing | Engine::Attached { .. } => None,
         };
         let program = program.map(|path| format!("program = '{}'\n", path.display()));
         format!(
@@ -203,7 +208,7 @@ impl Setup {
         match &self.engine {
             Engine::None => launch = launch.arguments(["--no-engine"]),
             Engine::Attached { url, .. } => launch = launch.arguments(["--attach", url]),
-            Engine::Real { .. } | Engine::Scripted => {}
+            Engine::Missing | Engine::Real { .. } | Engine::Scripted => {}
         }
         launch.start().expect("the program can be started")
     }

@@ -6,7 +6,9 @@ import type {
   AnswerRequest,
   AskList,
   AskView,
+  EngineOffer,
   Me,
+  NewSession,
   Paired,
   Phase,
   SessionView,
@@ -114,8 +116,8 @@ export const answerAsk = (ask: string, answer: AnswerRequest) =>
 
 export const readSessions = async () => (await request<{ sessions: SessionView[] }>("GET", "sessions")).sessions;
 export const readSession = (session: string) => request<SessionView>("GET", `sessions/${id(session)}`);
-export const startSession = (workspace: string | undefined) =>
-  request<SessionView>("POST", "sessions", workspace === undefined ? {} : { workspace });
+export const startSession = (wish: NewSession) => request<SessionView>("POST", "sessions", wish);
+export const readEngines = async () => (await request<{ engines: EngineOffer[] }>("GET", "engines")).engines;
 export const readItems = async (session: string, after: number) =>
   (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ after })}`)).items;
 export const sendPrompt = (session: string, text: string, turn: string) =>

@@ -42,6 +42,8 @@ export type AnswerRequest = Named<"AnswerRequest">;
 export type Activity = Named<"Activity">;
 export type TurnOutcome = Named<"TurnOutcome">;
 export type SessionView = Named<"SessionView">;
+export type NewSession = Named<"NewSession">;
+export type EngineOffer = Named<"EngineOffer">;
 export type TranscriptItem = Named<"TranscriptItem">;
 export type ToolCall = Extract<TranscriptItem, { kind: "tool" }>;
 

@@ -1,5 +1,7 @@
 /* Writes a prompt: for a session, or for a new one. */
-import { createEffect, createSignal, For, Show } from "solid-js";
+import { createEffect, createResource, createSignal, For, Show } from "solid-js";
+import { readEngines } from "../api/client.ts";
+import type { NewSession } from "../api/types.ts";
 import { beginSession, draftOf, NEW_SESSION, sendDraft, writeDraft } from "../state/prompting.ts";
 import { ledger } from "../state/live.ts";
 import { GrowingField } from "./growing-field.tsx";
@@ -59,24 +61,48 @@ export function SessionComposer(props: { session: string }) {
 
 export function NewSessionComposer() {
   const [workspace, setWorkspace] = createSignal<string>();
+  const [engine, setEngine] = createSignal("");
   const workspaces = () => ledger().workspaces;
   const isWritten = () => draftOf(NEW_SESSION).text !== "";
+  // Nobody has to wait for the list, or for a server that cannot say: without it the usual agent is meant.
+  const [engines] = createResource(isWritten, async () => (await readEngines().catch(() => [])).filter((each) => each.program));
+  const wish = (): NewSession => {
+    const where = workspace() ?? workspaces()[0]?.id;
+    return { ...(where === undefined ? {} : { workspace: where }), ...(engine() === "" ? {} : { engine: engine() }) };
+  };
   return (
     <div class="new-session">
       <Composer
         place={NEW_SESSION}
         label="Ask an agent to do something"
         placeholder="Ask an agent to do something…"
-        send={() => void beginSession(workspace() ?? workspaces()[0]?.id)}
+        send={() => void beginSession(wish())}
       />
-      <Show when={workspaces().length > 1 && isWritten()}>
-        <label class="new-session-where">
-          in{" "}
-          <select onChange={(event) => setWorkspace(event.currentTarget.value)}>
-            <For each={workspaces()}>{(each) => <option value={each.id}>{each.name}</option>}</For>
-          </select>
-        </label>
-      </Show>
+      <div class="new-session-where">
+        <Show when={workspaces().length > 1 && isWritten()}>
+          <label>
+            in{" "}
+            <select onChange={(event) => setWorkspace(event.currentTarget.value)}>
+              <For each={workspaces()}>{(each) => <option value={each.id}>{each.name}</option>}</For>
+            </select>
+          </label>
+        </Show>
+        <Show when={isWritten() && (engines.latest ?? []).length > 0}>
+          <label>
+            with{" "}
+            <select onChange={(event) => setEngine(event.currentTarget.value)}>
+              <option value="">the usual agent</option>
+              <For each={engines.latest}>
+                {(each) => (
+                  <option value={each.name} selected={each.name === engine()}>
+                    {each.title}
+                  </option>
+                )}
+              </For>
+            </select>
+          </label>
+        </Show>
+      </div>
     </div>
   );
 }

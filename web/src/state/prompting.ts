@@ -2,6 +2,7 @@
 import { createSignal } from "solid-js";
 import { sendPrompt, sentenceOf, startSession } from "../api/client.ts";
 import { newTurnId } from "../api/turn-id.ts";
+import type { NewSession } from "../api/types.ts";
 import { goTo } from "../router.ts";
 import { learnSession } from "./live.ts";
 
@@ -42,12 +43,12 @@ export async function sendDraft(session: string): Promise<void> {
 }
 
 /** Starts a session with what was written for a new one, and goes there. */
-export async function beginSession(workspace: string | undefined): Promise<void> {
+export async function beginSession(wish: NewSession): Promise<void> {
   const draft = draftOf(NEW_SESSION);
   if (draft.text.trim() === "" || draft.sending) return;
   put(NEW_SESSION, { text: draft.text, turn: draft.turn, sending: true });
   try {
-    const session = await startSession(workspace);
+    const session = await startSession(wish);
     learnSession(session);
     put(session.id, { text: draft.text, turn: draft.turn, sending: false });
     writeDraft(NEW_SESSION, "");

@@ -61,16 +61,16 @@ impl Roster {
         self.agents.iter().find(|agent| agent.name == name)
     }
 
-    /// The agent that is meant when none is named: one of the configuration, else one that is installed.
+    /// The agent that is meant when none is named: one of the configuration, else one that is installed, else the one
+    /// that needs nothing.
     pub(super) fn usual(&self) -> Option<&Agent> {
         let is_usable = |agent: &&Agent| find(agent).is_some();
-        let configured = |agent: &&Agent| self.configured.contains(&agent.name);
-        let mut agents = self.agents.iter();
-        let first = agents.find(|agent| configured(agent) && is_usable(agent));
-        first.or_else(|| {
-            let mut agents = self.agents.iter();
-            agents.find(|agent| agent.name != DEMO && is_usable(agent))
-        })
+        let is_configured = |agent: &&Agent| self.configured.contains(&agent.name);
+        let mut configured = self.agents.iter().filter(is_configured);
+        // The demo agent is the last of all.
+        configured
+            .find(is_usable)
+            .or_else(|| self.agents.iter().find(is_usable))
     }
 
     /// Whether the configuration names an agent.

@@ -265,7 +265,7 @@ async fn settled(Path(id): Path<AskId>) -> Response {
 
 fn session_view(turn: Value) -> Value {
     let mut view = json!({
-        "id": SESSION, "workspace": WORKSPACE, "native_id": "ses_1", "title": "a title",
+        "id": SESSION, "workspace": WORKSPACE, "engine": "opencode", "native_id": "ses_1", "title": "a title",
         "directory": "/srv/proj", "agent": "build", "activity": "idle",
         "started_at": "2027-01-15T08:00:00Z", "changed_at": "2027-01-15T08:00:00Z",
         "open_asks": 0, "may_prompt": true,
