@@ -252,18 +252,14 @@ impl Field {
         if !self.required {
             options.push(option(LEFT_OUT, "leaves this part out"));
         }
-        let words = [
-            message.map(String::as_str),
-            Some(&self.title),
-            Some(&self.description),
-        ];
-        let words: Vec<&str> = words
-            .into_iter()
-            .flatten()
-            .filter(|words| !words.is_empty())
-            .collect();
+        let message = message.map_or("", String::as_str);
+        let mut words: Vec<&str> = vec![message, &self.title, &self.description];
+        // Many agents say the same in each place.
+        words.retain(|words| !words.is_empty());
+        words.dedup();
+        let is_said = self.title == message;
         Question {
-            header: self.title.clone(),
+            header: if is_said { "" } else { &self.title }.to_owned(),
             question: words.join("\n"),
             options,
             multiple: matches!(self.kind, FieldKind::Some(_)),

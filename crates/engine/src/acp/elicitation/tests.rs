@@ -150,3 +150,21 @@ fn a_question_of_no_session_is_one_of_the_session_that_is_open() {
     let ask = elicitation_ask(&id(), &Params::of(&json!({ "message": "?" })), "open").unwrap();
     assert_eq!(ask.session, "open");
 }
+
+#[test]
+fn what_is_said_in_several_places_is_shown_once() {
+    let same = "Which one?";
+    let params = json!({
+        "sessionId": "s", "mode": "form", "message": same,
+        "requestedSchema": { "type": "object", "required": ["one"], "properties": {
+            "one": { "type": "string", "title": same, "description": same, "enum": ["a", "b"] },
+        } },
+    });
+    let [question] = &ask(&params)[..] else {
+        panic!("it has one part");
+    };
+    assert_eq!(
+        (question.header.as_str(), question.question.as_str()),
+        ("", same)
+    );
+}
