@@ -139,6 +139,7 @@ async fn keep_alive(
         .ensure_engine(shared.workspace.id, PROGRAM, shared.clock.now())
         .await?;
     let mut early_ends = 0;
+    let mut logged = String::new();
     while !shared.ending.is_cancelled() {
         let began = tokio::time::Instant::now();
         let kept = match adopted.take() {
@@ -158,7 +159,11 @@ async fn keep_alive(
             status.run = None;
             status.message.clone_from(&message);
         });
-        tracing::warn!("{message}");
+        // What is wrong is said once, and not with every try.
+        if logged != message {
+            tracing::warn!("{message}");
+            logged = message;
+        }
         early_ends = if began.elapsed() > GOOD_LIFE {
             0
         } else {
