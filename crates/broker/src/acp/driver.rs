@@ -13,7 +13,7 @@ use countersign_store::{Run, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::acp::wire::{Incoming, Outgoing};
+use crate::acp::wire::{Heard, Incoming, Outgoing};
 use crate::acp::words::{Page, Words};
 use crate::acp::{Agents, Lifetime, Order, Shared, failed, tell};
 use crate::kept::{end_what_is_left, how_it_ended, last_words, stop};
@@ -178,8 +178,8 @@ impl Driver {
                     // Nobody else holds it: it is replaced only when it is closed.
                     None => return Ok(Over::Ending),
                 },
-                piece = self.incoming.next(), if self.out.has_room() => match piece {
-                    Some(piece) => {
+                heard = self.incoming.next(), if self.out.has_room() => match heard {
+                    Some(Heard::Piece(piece)) => {
                         if let Err(error) = self.take(&piece).await {
                             // Taking it in again changes nothing, and losing it would.
                             self.incoming.put_back(piece);
@@ -189,6 +189,10 @@ impl Driver {
                             self.settle_calls().await?;
                             self.note_taken(NOTE_TAKEN).await?;
                         }
+                    }
+                    Some(Heard::Skipped) => {
+                        self.finish_words().await?;
+                        self.note_taken(NOTE_TAKEN).await?;
                     }
                     None => return Ok(Over::Silent),
                 },
