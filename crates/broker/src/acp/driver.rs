@@ -247,7 +247,7 @@ impl Driver {
             Over::Silent => {
                 // The keeper waits for this before it leaves.
                 self.note_taken(1).await?;
-                self.say_the_rest().await;
+                self.say_the_rest().await?;
                 how_it_ended(&self.keeper, EXIT_LIMIT)
                     .await
                     .unwrap_or_else(|| "it closed its output".to_owned())
@@ -300,13 +300,16 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets the keeper know what was taken; an agent that ended takes nothing more.
-    async fn say_the_rest(&mut self) {
-        let said = async {
-            while !self.out.is_idle() {
-                self.out.progress().await;
+    /// Lets the keeper know what was taken, and learns what still reached the agent before it ended.
+    async fn say_the_rest(&mut self) -> Result<(), StoreError> {
+        let until = Instant::now() + LAST_WORD;
+        while !self.out.is_idle() {
+            match tokio::time::timeout_at(until, self.out.progress()).await {
+                Ok(Some((purpose, written))) => self.take_written(purpose, written).await?,
+                Ok(None) => {}
+                Err(_) => break,
             }
-        };
-        drop(tokio::time::timeout(LAST_WORD, said).await);
+        }
+        Ok(())
     }
 }
