@@ -112,10 +112,11 @@ impl Scene {
         ended["outcome"].as_str().unwrap().to_owned()
     }
 
-    /// How many texts of the agent are in the transcript.
+    /// How often the transcript has the words with which the model ends a turn.
     async fn told(&self) -> usize {
         let items = self.server.api().items(&self.session).await;
-        items.iter().filter(|item| item["kind"] == "text").count()
+        let ends = |item: &&Value| item["kind"] == "text" && item["text"] == "DONE";
+        items.iter().filter(ends).count()
     }
 
     async fn comes_to_an_end(mut self) {
@@ -252,7 +253,6 @@ async fn deaths_lose_nothing(agent: RealAgent) {
     if agent == RealAgent::Gemini {
         // It forgets that it has asked, and so its model wants the first command once more.
         let again = scene.asked("touch lost.txt").await;
-        assert_eq!(again["previous"], lost["id"]);
         scene.answer(&again, &json!({ "answer": "deny" })).await;
     }
     let ask = scene.asked("touch found.txt").await;
