@@ -29,7 +29,7 @@ struct Studio {
 
 impl Studio {
     async fn open() -> Self {
-        let tapes = tempfile::tempdir().unwrap();
+        let tapes = tempfile::tempdir().expect("it can be read");
         let demo = format!("'{}' demo-agent", env!("CARGO_BIN_EXE_countersign"));
         // An agent that can only load.
         let loading = format!("{demo} | sed -u 's/\"resume\":{{}},//'");
@@ -51,7 +51,7 @@ impl Studio {
     async fn ask(&self, session: &str, prompt: &str) -> String {
         self.server.api().prompt(session, prompt).await;
         let ask = self.server.api().wait_for_ask_of(session).await;
-        ask["id"].as_str().unwrap().to_owned()
+        ask["id"].as_str().expect("it is a text").to_owned()
     }
 
     async fn answer(&self, session: &str, prompt: &str, answer: Value) {
@@ -75,7 +75,7 @@ impl Studio {
             let api = self.server.api();
             let open = api.open_asks().await;
             if let Some(ask) = open.iter().find(|ask| ask["session"] == session) {
-                let id = ask["id"].as_str().unwrap();
+                let id = ask["id"].as_str().expect("it is a text");
                 api.answer(id, &json!({ "answer": "deny" })).await;
             }
             let turn = api.session(session).await["turn"].clone();
@@ -88,10 +88,15 @@ impl Studio {
     fn tapes(&self) -> Vec<(Value, Option<String>)> {
         let mut told = Vec::new();
         for to_agent in files(self.tapes.path()) {
-            let Some(name) = to_agent.to_str().unwrap().strip_suffix(".to-agent") else {
+            let Some(name) = to_agent
+                .to_str()
+                .expect("it can be read")
+                .strip_suffix(".to-agent")
+            else {
                 continue;
             };
-            let said = std::fs::read_to_string(format!("{name}.to-server")).unwrap();
+            let said =
+                std::fs::read_to_string(format!("{name}.to-server")).expect("it can be read");
             let messages = said
                 .lines()
                 .filter_map(|line| serde_json::from_str(line).ok());
@@ -101,7 +106,7 @@ impl Studio {
                     Some((message.get("id")?.to_string(), method))
                 })
                 .collect();
-            let lines = std::fs::read_to_string(&to_agent).unwrap();
+            let lines = std::fs::read_to_string(&to_agent).expect("it can be read");
             for line in lines.lines() {
                 let message: Value = serde_json::from_str(line).expect("each line is a message");
                 let answers = match message.get("method") {
@@ -127,8 +132,10 @@ fn recorded(name: &str, program: &str, tapes: &Path) -> String {
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(directory).unwrap();
-    files.map(|file| file.unwrap().path()).collect()
+    let files = std::fs::read_dir(directory).expect("it can be read");
+    files
+        .map(|file| file.expect("it can be read").path())
+        .collect()
 }
 
 /// What a message is, in a word.

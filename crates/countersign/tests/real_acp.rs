@@ -27,7 +27,7 @@ struct Scene {
 impl Scene {
     async fn set(agent: RealAgent) -> Self {
         let model = StubModel::start().await;
-        let home = tempfile::tempdir().unwrap();
+        let home = tempfile::tempdir().expect("it can be read");
         let mut command = agent.prepare(home.path(), &model);
         if let Some(mode) = agent.asking_mode() {
             let initial = ("INITIAL_AGENT_MODE".to_owned(), mode.to_owned());
@@ -38,7 +38,8 @@ impl Scene {
             engine_settings: format!(
                 "[[agents]]\nname = 'peer'\ncommand = {:?}\nargs = {:?}\nenv = {names:?}\n\
                  capabilities = {{ questions = 'forms' }}\n",
-                command.program, command.arguments
+                command.program.display().to_string(),
+                command.arguments
             ),
             variables: command.variables.clone(),
             ..Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::None)
@@ -72,7 +73,12 @@ impl Scene {
             let open = self.server.api().open_asks().await;
             let ended = self.outcome().await;
             assert!(ended.is_none() || !open.is_empty(), "{ended:?}");
-            let asks_for_it = |ask: &Value| ask["summary"].as_str().unwrap().contains(command);
+            let asks_for_it = |ask: &Value| {
+                ask["summary"]
+                    .as_str()
+                    .expect("it is a text")
+                    .contains(command)
+            };
             open.into_iter().find(asks_for_it)
         })
         .await
@@ -109,7 +115,7 @@ impl Scene {
             self.outcome().await
         });
         let ended = ended.await;
-        ended["outcome"].as_str().unwrap().to_owned()
+        ended["outcome"].as_str().expect("it is a text").to_owned()
     }
 
     /// How often the transcript has the words with which the model ends a turn.
@@ -125,7 +131,7 @@ impl Scene {
 }
 
 fn id(ask: &Value) -> &str {
-    ask["id"].as_str().unwrap()
+    ask["id"].as_str().expect("it is a text")
 }
 
 /// What is allowed runs; what is denied does not, and its reason is the next prompt; what is always allowed is answered by a
@@ -174,12 +180,18 @@ async fn always_is_our_own_rule(scene: &Scene) {
     scene.comes_to_rest().await;
     scene.prompt(COMMAND).await;
     assert_eq!(scene.comes_to_rest().await, "completed");
-    let made = std::fs::read_to_string(scene.server.workspace().join("again.txt")).unwrap();
+    let made = std::fs::read_to_string(scene.server.workspace().join("again.txt"))
+        .expect("it can be read");
     assert_eq!(made, "again\nagain\n");
     let path = format!("/api/v1/asks?session={}", scene.session);
     let asks = scene.server.api().get(&path).await;
     let newest = &asks["asks"][0];
-    assert!(newest["summary"].as_str().unwrap().contains(COMMAND));
+    assert!(
+        newest["summary"]
+            .as_str()
+            .expect("it is a text")
+            .contains(COMMAND)
+    );
     assert_ne!(newest["id"], ask["id"], "the agent did not ask again");
     assert_eq!(newest["answer"]["by"]["kind"], "rule", "{newest}");
 }
@@ -207,7 +219,7 @@ async fn a_cancelled_turn_runs_nothing_more(agent: RealAgent) {
         cancelled.expect(200);
         let settled = scene.server.api().settled(id(&ask)).await;
         scene.comes_to_rest().await;
-        match settled["state"].as_str().unwrap() {
+        match settled["state"].as_str().expect("it is a text") {
             "delivered" => {}
             "withdrawn" => {
                 assert_eq!(answered.status, 410, "{}", answered.body);

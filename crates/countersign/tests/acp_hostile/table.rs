@@ -11,7 +11,7 @@ pub(crate) enum Outcome {
     NoSession(&'static str),
     /// An ask reaches a person, whose denial reaches the agent, and the turn is completed.
     Denied,
-    /// The turn is completed without an ask that anybody could answer.
+    /// The turn is completed, whether or not somebody could deny an ask before.
     Completed,
     /// The turn fails, and the reason says this.
     Failed(&'static str),
@@ -78,7 +78,7 @@ pub(crate) const LINES: &[Row] = &[
         Failed("exited with status 0"),
         "cannot be read",
     ),
-    noted(Mode::DeepNesting, Denied, NOISE),
+    noted(Mode::DeepNesting, Completed, "was refused"),
 ];
 
 /// Ids, sessions and words that the protocol does not know.
@@ -156,8 +156,8 @@ pub(crate) const DEEDS: &[Row] = &[
     row(Mode::WriteUnasked, Completed),
     row(Mode::NastyTerminal, Completed),
     row(Mode::UnknownTerminal, Completed),
-    row(Mode::OddElicitation, Denied),
-    row(Mode::ElicitationOfAScript, Denied),
+    row(Mode::OddElicitation, Completed),
+    row(Mode::ElicitationOfAScript, Completed),
 ];
 
 /// Silence, which takes as long as an agent is waited for.
