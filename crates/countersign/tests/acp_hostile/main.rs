@@ -90,3 +90,9 @@ async fn slow_lines_that_never_end_are_left_out_with_little_memory() {
 async fn slow_floods_are_taken_in_with_little_memory() {
     each_comes_to_its_end(table::FLOODS, 2).await;
 }
+
+#[tokio::test]
+#[ignore = "takes minutes in a build that is not optimised"]
+async fn slow_floods_of_rows_are_taken_in_with_little_memory() {
+    each_comes_to_its_end(table::ROWS, 1).await;
+}
