@@ -1,28 +1,38 @@
 //! Real ACP agents behind the whole program: each asks, is answered by a person, and does what it was answered.
 
-use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
+use std::time::Duration;
+
+use countersign_testkit::test_server::{Engine, PATIENCE, Reply, Setup};
 use countersign_testkit::{RealAgent, StubModel, TestServer, eventually};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// How long after an answer the turn is cancelled: before it, on its heels, and while it may be at work.
+const HEADSTARTS: [Duration; 4] = [
+    Duration::ZERO,
+    Duration::from_millis(1),
+    Duration::from_millis(4),
+    Duration::from_millis(20),
+];
 
 /// An agent with a model and a home of its own, as an engine of a server.
 struct Scene {
     agent: RealAgent,
     server: TestServer,
     session: String,
-    _model: StubModel,
-    _home: TempDir,
-}
-
-fn id(ask: &Value) -> &str {
-    ask["id"].as_str().expect("an ask has an id")
+    model: StubModel,
+    home: TempDir,
 }
 
 impl Scene {
     async fn set(agent: RealAgent) -> Self {
         let model = StubModel::start().await;
-        let home = tempfile::tempdir().expect("there is a temporary directory");
-        let command = agent.prepare(home.path(), &model);
+        let home = tempfile::tempdir().expect("it can be read");
+        let mut command = agent.prepare(home.path(), &model);
+        if let Some(mode) = agent.asking_mode() {
+            let initial = ("INITIAL_AGENT_MODE".to_owned(), mode.to_owned());
+            command.variables.push(initial);
+        }
         let names: Vec<&String> = command.variables.iter().map(|(name, _)| name).collect();
         let setup = Setup {
             engine_settings: format!(
@@ -40,35 +50,79 @@ impl Scene {
             agent,
             server,
             session,
-            _model: model,
-            _home: home,
+            model,
+            home,
         }
+    }
+
+    /// Has the agent run a command, if it is let.
+    async fn prompt(&self, command: &str) {
+        let prompt = self.agent.shell_directive(command);
+        self.server.api().prompt(&self.session, &prompt).await;
     }
 
     /// Has the agent ask for a command.
     async fn ask(&self, command: &str) -> Value {
-        let prompt = self.agent.shell_directive(command);
-        self.server.api().prompt(&self.session, &prompt).await;
-        self.server.api().wait_for_ask_of(&self.session).await
+        self.prompt(command).await;
+        self.asked(command).await
+    }
+
+    /// Waits for the ask for a command, and panics if the turn ends without one.
+    async fn asked(&self, command: &str) -> Value {
+        eventually(PATIENCE, "the agent asks", async || {
+            let open = self.server.api().open_asks().await;
+            let ended = self.outcome().await;
+            assert!(ended.is_none() || !open.is_empty(), "{ended:?}");
+            let asks_for_it = |ask: &Value| {
+                ask["summary"]
+                    .as_str()
+                    .expect("it is a text")
+                    .contains(command)
+            };
+            open.into_iter().find(asks_for_it)
+        })
+        .await
     }
 
     async fn answer(&self, ask: &Value, answer: &Value) -> Value {
-        let id = id(ask);
-        self.server.api().answer(id, answer).await.expect(200);
-        self.server.api().settled(id).await
+        self.server.api().answer(id(ask), answer).await.expect(200);
+        self.server.api().settled(id(ask)).await
+    }
+
+    async fn allow(&self, ask: &Value) {
+        let settled = self.answer(ask, &json!({ "answer": "allow_once" })).await;
+        assert_eq!(settled["state"], "delivered");
+    }
+
+    async fn cancel(&self) -> Reply {
+        let path = format!("/api/v1/sessions/{}/cancel", self.session);
+        self.server.api().post(&path, &json!({})).await
     }
 
     fn has(&self, file: &str) -> bool {
         self.server.workspace().join(file).exists()
     }
 
-    async fn first_turn_ends(&self) {
-        eventually(PATIENCE, "the session comes to rest", async || {
-            let session = self.server.api().session(&self.session).await;
-            let over = session["activity"] == "idle" && !session["turn"]["outcome"].is_null();
-            over.then_some(())
-        })
-        .await;
+    /// How the newest turn ended, if it has.
+    async fn outcome(&self) -> Option<Value> {
+        let turn = self.server.api().session(&self.session).await["turn"].clone();
+        (!turn["outcome"].is_null()).then(|| turn["outcome"].clone())
+    }
+
+    /// Waits until nothing goes on any more, and returns how the newest turn ended.
+    async fn comes_to_rest(&self) -> String {
+        let ended = eventually(PATIENCE, "the session comes to rest", async || {
+            self.outcome().await
+        });
+        let ended = ended.await;
+        ended["outcome"].as_str().expect("it is a text").to_owned()
+    }
+
+    /// How often the transcript has the words with which the model ends a turn.
+    async fn told(&self) -> usize {
+        let items = self.server.api().items(&self.session).await;
+        let ends = |item: &&Value| item["kind"] == "text" && item["text"] == "DONE";
+        items.iter().filter(ends).count()
     }
 
     async fn comes_to_an_end(mut self) {
@@ -76,74 +130,157 @@ impl Scene {
     }
 }
 
-async fn allowed_runs(agent: RealAgent) {
-    let scene = Scene::set(agent).await;
-    let ask = scene.ask("touch allowed.txt").await;
-    assert!(
-        ask["summary"].to_string().contains("touch allowed.txt"),
-        "{ask}"
-    );
-    let settled = scene.answer(&ask, &json!({ "answer": "allow_once" })).await;
-    assert_eq!(settled["state"], "delivered");
-    scene.first_turn_ends().await;
-    assert!(scene.has("allowed.txt"));
-    scene.comes_to_an_end().await;
+fn id(ask: &Value) -> &str {
+    ask["id"].as_str().expect("it is a text")
 }
 
-async fn denied_does_not_run_and_the_reason_follows(agent: RealAgent) {
+/// What is allowed runs; what is denied does not, and its reason is the next prompt; what is always allowed is answered by a
+/// rule of ours the next time.
+async fn what_is_answered_is_what_happens(agent: RealAgent) {
     let scene = Scene::set(agent).await;
+    let ask = scene.ask("touch allowed.txt").await;
+    assert!(!scene.has("allowed.txt"));
+    scene.allow(&ask).await;
+    assert_eq!(scene.comes_to_rest().await, "completed");
+    assert!(scene.has("allowed.txt"));
+
     let ask = scene.ask("touch denied.txt").await;
     let denial = json!({ "answer": "deny", "reason": "use the other folder" });
     assert_eq!(scene.answer(&ask, &denial).await["state"], "delivered");
     eventually(PATIENCE, "the reason was said", async || {
-        let turn = scene.server.api().session(&scene.session).await["turn"].clone();
-        let said = turn["prompt"].as_str()?.contains("use the other folder");
-        (said && !turn["outcome"].is_null()).then_some(())
+        let session = scene.server.api().session(&scene.session).await;
+        let prompt = session["turn"]["prompt"].as_str()?;
+        prompt.contains("use the other folder").then_some(())
     })
     .await;
+    scene.comes_to_rest().await;
     assert!(!scene.has("denied.txt"));
+    let heard = scene.model.conversations().into_iter();
+    let mut prompts = heard.map(|conversation| conversation.prompt);
+    assert!(prompts.any(|prompt| prompt.contains("use the other folder")));
+
+    always_is_our_own_rule(&scene).await;
     scene.comes_to_an_end().await;
 }
 
-async fn an_ask_outlives_the_server(agent: RealAgent) {
+/// The agent is told "once" and goes on asking; it is us who do not ask a second time.
+async fn always_is_our_own_rule(scene: &Scene) {
+    const COMMAND: &str = "echo again >> again.txt";
+    let ask = scene.ask(COMMAND).await;
+    let always = json!({ "answer": "allow_always", "scope": "session" });
+    if scene.agent == RealAgent::Gemini {
+        // It says what will run nowhere but in its title, which no rule trusts.
+        let refused = scene.server.api().answer(id(&ask), &always).await;
+        refused.expect(422);
+        scene.allow(&ask).await;
+        scene.comes_to_rest().await;
+        return;
+    }
+    assert_eq!(scene.answer(&ask, &always).await["state"], "delivered");
+    scene.comes_to_rest().await;
+    scene.prompt(COMMAND).await;
+    assert_eq!(scene.comes_to_rest().await, "completed");
+    let made = std::fs::read_to_string(scene.server.workspace().join("again.txt"))
+        .expect("it can be read");
+    assert_eq!(made, "again\nagain\n");
+    let path = format!("/api/v1/asks?session={}", scene.session);
+    let asks = scene.server.api().get(&path).await;
+    let newest = &asks["asks"][0];
+    assert!(
+        newest["summary"]
+            .as_str()
+            .expect("it is a text")
+            .contains(COMMAND)
+    );
+    assert_ne!(newest["id"], ask["id"], "the agent did not ask again");
+    assert_eq!(newest["answer"]["by"]["kind"], "rule", "{newest}");
+}
+
+/// What is cancelled does not run, and what is cancelled while it is answered runs only if the ledger says so.
+async fn a_cancelled_turn_runs_nothing_more(agent: RealAgent) {
+    let scene = Scene::set(agent).await;
+    let ask = scene.ask("touch cancelled.txt").await;
+    scene.cancel().await.expect(200);
+    let ask = scene.server.api().settled(id(&ask)).await;
+    assert_eq!(ask["state"], "withdrawn");
+    assert_eq!(scene.comes_to_rest().await, "cancelled");
+
+    let mut withdrawn = vec!["cancelled.txt".to_owned()];
+    for (round, headstart) in HEADSTARTS.into_iter().enumerate() {
+        let file = format!("race-{round}.txt");
+        let ask = scene.ask(&format!("touch {file}")).await;
+        let allow = json!({ "answer": "allow_once" });
+        let cancel = async {
+            tokio::time::sleep(headstart).await;
+            scene.cancel().await
+        };
+        let (answered, cancelled) =
+            tokio::join!(scene.server.api().answer(id(&ask), &allow), cancel);
+        cancelled.expect(200);
+        let settled = scene.server.api().settled(id(&ask)).await;
+        scene.comes_to_rest().await;
+        match settled["state"].as_str().expect("it is a text") {
+            "delivered" => {}
+            "withdrawn" => {
+                assert_eq!(answered.status, 410, "{}", answered.body);
+                withdrawn.push(file);
+            }
+            "undeliverable" => withdrawn.push(file),
+            other => panic!("{other}: {settled}"),
+        }
+    }
+    // The agent is as good as before.
+    let ask = scene.ask("touch after.txt").await;
+    scene.allow(&ask).await;
+    assert_eq!(scene.comes_to_rest().await, "completed");
+    assert!(scene.has("after.txt"));
+    for file in withdrawn {
+        assert!(!scene.has(&file), "{file} was made");
+    }
+    scene.comes_to_an_end().await;
+}
+
+/// An ask outlives the server; that of an agent that dies is withdrawn, and the next prompt goes on with the session.
+async fn deaths_lose_nothing(agent: RealAgent) {
     let mut scene = Scene::set(agent).await;
     let ask = scene.ask("touch late.txt").await;
     scene.server.kill();
     scene.server.restart().await;
-    let settled = scene.answer(&ask, &json!({ "answer": "allow_once" })).await;
-    assert_eq!(settled["state"], "delivered");
-    scene.first_turn_ends().await;
+    scene.allow(&ask).await;
+    assert_eq!(scene.comes_to_rest().await, "completed");
     assert!(scene.has("late.txt"));
-    scene.comes_to_an_end().await;
-}
 
-async fn cancelled_does_not_run(agent: RealAgent) {
-    let scene = Scene::set(agent).await;
-    let ask = scene.ask("touch cancelled.txt").await;
-    let path = format!("/api/v1/sessions/{}/cancel", scene.session);
-    scene.server.api().post(&path, &json!({})).await.expect(200);
-    let ask = scene.server.api().settled(id(&ask)).await;
-    assert_eq!(ask["state"], "withdrawn");
-    let ended = scene.server.api().turn_outcome(&scene.session).await;
-    assert_eq!(ended["outcome"], "cancelled");
-    assert!(!scene.has("cancelled.txt"));
-    scene.comes_to_an_end().await;
-}
+    let lost = scene.ask("touch lost.txt").await;
+    let before = scene.server.agents().remove(0);
+    before.kill();
+    let lost = scene.server.api().settled(id(&lost)).await;
+    assert_eq!(lost["state"], "withdrawn");
+    assert_eq!(lost["why"], "the engine is gone");
+    assert_eq!(scene.comes_to_rest().await, "failed");
 
-async fn a_killed_agent_goes_on_in_a_new_process(agent: RealAgent) {
-    let scene = Scene::set(agent).await;
-    let ask = scene.ask("touch lost.txt").await;
-    scene.server.agents().remove(0).kill();
-    let ask = scene.server.api().settled(id(&ask)).await;
-    assert_eq!(ask["state"], "withdrawn");
-    let ended = scene.server.api().turn_outcome(&scene.session).await;
-    assert_eq!(ended["outcome"], "failed");
-    let again = scene.ask("touch found.txt").await;
-    scene
-        .answer(&again, &json!({ "answer": "allow_once" }))
-        .await;
-    scene.first_turn_ends().await;
+    scene.agent.age_sessions(scene.home.path());
+    let heard = scene.model.requests().len();
+    let told = scene.told().await;
+    scene.prompt("touch found.txt").await;
+    if agent == RealAgent::Gemini {
+        // It forgets that it has asked, and so its model wants the first command once more.
+        let again = scene.asked("touch lost.txt").await;
+        scene.answer(&again, &json!({ "answer": "deny" })).await;
+    }
+    let ask = scene.asked("touch found.txt").await;
+    assert_ne!(scene.server.agents().remove(0).run, before.run);
+    // It is the same session: the model hears what was said in the life before.
+    let later = &scene.model.requests()[heard..];
+    let remembers = |request: &Value| request.to_string().contains("touch late.txt");
+    assert!(later.iter().any(remembers));
+    scene.allow(&ask).await;
+    assert_eq!(scene.comes_to_rest().await, "completed");
     assert!(scene.has("found.txt") && !scene.has("lost.txt"));
+    assert_eq!(
+        scene.told().await,
+        told + 1,
+        "what was said before is told once"
+    );
     scene.comes_to_an_end().await;
 }
 
@@ -153,37 +290,21 @@ macro_rules! with_each_agent {
             use super::*;
 
             #[tokio::test]
-            async fn what_is_allowed_runs() {
-                allowed_runs(RealAgent::$variant).await;
+            async fn does_what_it_is_answered() {
+                what_is_answered_is_what_happens(RealAgent::$variant).await;
             }
 
             #[tokio::test]
-            async fn what_is_denied_does_not_run_and_the_reason_follows() {
-                denied_does_not_run_and_the_reason_follows(RealAgent::$variant).await;
+            async fn runs_nothing_that_is_cancelled() {
+                a_cancelled_turn_runs_nothing_more(RealAgent::$variant).await;
             }
 
             #[tokio::test]
-            async fn an_ask_outlives_a_killed_server() {
-                an_ask_outlives_the_server(RealAgent::$variant).await;
-            }
-
-            #[tokio::test]
-            async fn what_is_cancelled_does_not_run() {
-                cancelled_does_not_run(RealAgent::$variant).await;
+            async fn loses_nothing_when_the_server_or_the_agent_is_killed() {
+                deaths_lose_nothing(RealAgent::$variant).await;
             }
         })*
     };
 }
 
-// Codex only asks in a mode that nothing here can set yet.
-with_each_agent!(opencode => Opencode, claude => Claude, gemini => Gemini);
-
-#[tokio::test]
-async fn a_killed_opencode_goes_on() {
-    a_killed_agent_goes_on_in_a_new_process(RealAgent::Opencode).await;
-}
-
-#[tokio::test]
-async fn a_killed_claude_goes_on() {
-    a_killed_agent_goes_on_in_a_new_process(RealAgent::Claude).await;
-}
+with_each_agent!(opencode => Opencode, claude => Claude, codex => Codex, gemini => Gemini);

@@ -3,6 +3,7 @@
 //! Their programs are pinned in `peers/`. Each gets a home directory of its own and the stub model, and asks before
 //! it runs a command.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -93,6 +94,25 @@ impl RealAgent {
             // In its own default mode a second model decides.
             Self::Codex => Some("read-only"),
             Self::Opencode | Self::Claude | Self::Gemini => None,
+        }
+    }
+
+    /// Makes its sessions look older than they are, while it does not run.
+    ///
+    /// Gemini names the file of a session after the minute in which it is opened, and empties the file when it loads
+    /// the session within that minute.
+    pub fn age_sessions(self, home: &Path) {
+        let projects = home.join(".gemini/tmp");
+        let projects = fs::read_dir(projects).into_iter().flatten().flatten();
+        let chats = projects.map(|project| project.path().join("chats"));
+        let files = chats.flat_map(|chats| fs::read_dir(chats).into_iter().flatten().flatten());
+        for file in files {
+            let name = file.file_name().to_string_lossy().into_owned();
+            let (_, id) = name.rsplit_once('-').expect("its name ends with an id");
+            let older = file
+                .path()
+                .with_file_name(format!("session-2000-01-01T00-00-{id}"));
+            fs::rename(file.path(), older).expect("the home directory can be written");
         }
     }
 

@@ -5,6 +5,7 @@
 //! itself is met as its users meet it, by its command line and its API.
 
 pub mod acp_agents;
+pub mod acp_schema;
 pub mod event_stream;
 pub mod eventually;
 pub mod fault_proxy;
@@ -22,6 +23,7 @@ pub mod stub_model;
 pub mod test_server;
 
 pub use acp_agents::RealAgent;
+pub use acp_schema::AcpSchema;
 pub use event_stream::EventStream;
 pub use eventually::eventually;
 pub use fault_proxy::{Fault, FaultProxy};

@@ -13,7 +13,7 @@ use countersign_store::{Run, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::acp::wire::{Incoming, Outgoing};
+use crate::acp::wire::{Heard, Incoming, Outgoing};
 use crate::acp::words::{Page, Words};
 use crate::acp::{Agents, Lifetime, Order, Shared, failed, tell};
 use crate::kept::{end_what_is_left, how_it_ended, last_words, stop};
@@ -179,8 +179,8 @@ impl Driver {
                     // Nobody else holds it: it is replaced only when it is closed.
                     None => return Ok(Over::Ending),
                 },
-                piece = self.incoming.next(), if self.out.has_room() => match piece {
-                    Some(piece) => {
+                heard = self.incoming.next(), if self.out.has_room() => match heard {
+                    Some(Heard::Piece(piece)) => {
                         if let Err(error) = self.take(&piece).await {
                             // Taking it in again changes nothing, and losing it would.
                             self.incoming.put_back(piece);
@@ -190,6 +190,10 @@ impl Driver {
                             self.settle_calls().await?;
                             self.note_taken(NOTE_TAKEN).await?;
                         }
+                    }
+                    Some(Heard::Skipped) => {
+                        self.finish_words().await?;
+                        self.note_taken(NOTE_TAKEN).await?;
                     }
                     None => return Ok(Over::Silent),
                 },
@@ -244,7 +248,7 @@ impl Driver {
             Over::Silent => {
                 // The keeper waits for this before it leaves.
                 self.note_taken(1).await?;
-                self.say_the_rest().await;
+                self.say_the_rest().await?;
                 how_it_ended(&self.keeper, EXIT_LIMIT)
                     .await
                     .unwrap_or_else(|| "it closed its output".to_owned())
@@ -297,13 +301,16 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets the keeper know what was taken; an agent that ended takes nothing more.
-    async fn say_the_rest(&mut self) {
-        let said = async {
-            while !self.out.is_idle() {
-                self.out.progress().await;
+    /// Lets the keeper know what was taken, and learns what still reached the agent before it ended.
+    async fn say_the_rest(&mut self) -> Result<(), StoreError> {
+        let until = Instant::now() + LAST_WORD;
+        while !self.out.is_idle() {
+            match tokio::time::timeout_at(until, self.out.progress()).await {
+                Ok(Some((purpose, written))) => self.take_written(purpose, written).await?,
+                Ok(None) => {}
+                Err(_) => break,
             }
-        };
-        drop(tokio::time::timeout(LAST_WORD, said).await);
+        }
+        Ok(())
     }
 }

@@ -11,13 +11,13 @@ use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::{self, Ability, AgentDescription};
 use countersign_engine::acp::launch::Launch;
 use countersign_engine::acp::lines::Piece;
-use countersign_engine::acp::message::{self, Incoming as Message, Params, RpcError};
+use countersign_engine::acp::message::{self, Incoming as Message, Params, RpcError, RpcId};
 use countersign_engine::acp::session::{self, Place};
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_store::{Run, StoreError};
 
 use crate::acp::roster::find;
-use crate::acp::wire::Incoming;
+use crate::acp::wire::{Heard, Incoming};
 use crate::acp::{Agents, Lifetime};
 use crate::kept::{
     end_what_is_left, how_it_ended, last_words, remove_directory, run_directory, stop,
@@ -25,6 +25,8 @@ use crate::kept::{
 
 /// How long an agent may take to answer each of the first requests.
 const OPENING_LIMIT: Duration = Duration::from_secs(30);
+/// How long an agent is silent that has told all that was said before.
+const HISTORY_PAUSE: Duration = Duration::from_millis(300);
 /// How much output is taken before the keeper may forget it.
 const ACKNOWLEDGE: u64 = 1024 * 1024;
 /// How long an agent's end may take to be known once its output has ended.
@@ -269,7 +271,10 @@ impl Talk {
         }
         let line = session::load("session/load", native, place);
         match self.request("session/load", line).await? {
-            Ok(_) => Ok(native.clone()),
+            Ok(_) => {
+                self.hear_out().await?;
+                Ok(native.clone())
+            }
             Err(error) => Err(cannot_go_on(&refused(agent, "session/load", &error))),
         }
     }
@@ -286,35 +291,12 @@ impl Talk {
             if sent.is_err() {
                 return Err(ENDED.to_owned());
             }
-            while let Some(piece) = self.incoming.next().await {
-                self.taken = self.taken.max(piece.end());
-                // A life that ends before its session is open is not gone on with: nothing of it has to be kept.
-                if self.taken - self.acknowledged >= ACKNOWLEDGE
-                    && self.input.acknowledge(self.taken).await.is_ok()
-                {
-                    self.acknowledged = self.taken;
-                }
-                let Piece::Line(line) = piece else { continue };
-                match message::read(&line.text) {
-                    Message::Response { id: said, outcome }
-                        if said.ours().as_deref() == Some(id) =>
-                    {
+            while let Some(heard) = self.incoming.next().await {
+                match self.take(heard).await? {
+                    Some((said, outcome)) if said.ours().as_deref() == Some(id) => {
                         return Ok(outcome);
                     }
-                    Message::Request { id, method, .. } => {
-                        let reply = message::unknown_method(&id, &method);
-                        let tag = format!("reply-{}", line.start);
-                        if self
-                            .input
-                            .write(Some(&tag), Bytes::from(reply))
-                            .await
-                            .is_err()
-                        {
-                            return Err(ENDED.to_owned());
-                        }
-                    }
-                    Message::Response { .. } | Message::Notification { .. } | Message::Noise(_) => {
-                    }
+                    Some(_) | None => {}
                 }
             }
             Err(ENDED.to_owned())
@@ -328,7 +310,53 @@ impl Talk {
                 ))
             })
     }
+
+    /// Lets the agent tell what was said before: some answer first that they have loaded it.
+    async fn hear_out(&mut self) -> Result<(), String> {
+        let history = async {
+            while let Ok(heard) = tokio::time::timeout(HISTORY_PAUSE, self.incoming.next()).await {
+                let heard = heard.ok_or_else(|| ENDED.to_owned())?;
+                self.take(heard).await?;
+            }
+            Ok(())
+        };
+        // What one tells for longer is taken for new.
+        tokio::time::timeout(OPENING_LIMIT, history)
+            .await
+            .unwrap_or(Ok(()))
+    }
+
+    /// Takes in what was heard, and returns it if it is a response.
+    async fn take(&mut self, heard: Heard) -> Result<Option<Response>, String> {
+        self.taken = match &heard {
+            Heard::Piece(piece) => self.taken.max(piece.end()),
+            Heard::Skipped => self.incoming.handed_out(),
+        };
+        // A life that ends before its session is open is not gone on with: nothing of it has to be kept.
+        if self.taken - self.acknowledged >= ACKNOWLEDGE
+            && self.input.acknowledge(self.taken).await.is_ok()
+        {
+            self.acknowledged = self.taken;
+        }
+        let Heard::Piece(Piece::Line(line)) = heard else {
+            return Ok(None);
+        };
+        match message::read(&line.text) {
+            Message::Response { id, outcome } => Ok(Some((id, outcome))),
+            Message::Request { id, method, .. } => {
+                let reply = message::unknown_method(&id, &method);
+                let tag = format!("reply-{}", line.start);
+                let sent = self.input.write(Some(&tag), Bytes::from(reply)).await;
+                sent.map_err(|_| ENDED.to_owned())?;
+                Ok(None)
+            }
+            Message::Notification { .. } | Message::Noise(_) => Ok(None),
+        }
+    }
 }
+
+/// The id of a request, and what the agent responds to it.
+type Response = (RpcId, Result<Params, RpcError>);
 
 fn cannot_go_on(why: &str) -> String {
     format!("the agent cannot go on with this session, begin a new one: {why}")

@@ -12,6 +12,15 @@ use countersign_engine::keeper::{HeldInput, HeldOutput, HeldStreams, KeeperError
 /// An agent that has more replies waiting than this, because it does not read them, is not read any more either.
 const ROOM: usize = 256;
 
+/// What came next from an agent.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// A piece of output.
+    Piece(Piece),
+    /// More of a line that is too long to be read.
+    Skipped,
+}
+
 /// What an agent says.
 #[derive(Debug)]
 pub(super) struct Incoming {
@@ -36,11 +45,11 @@ impl Incoming {
         (incoming, streams.input)
     }
 
-    /// The next piece of output, nothing when there will be none. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Option<Piece> {
+    /// What comes next, nothing when there will be nothing. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Heard> {
         loop {
             if let Some(piece) = self.found.pop_front() {
-                return Some(piece);
+                return Some(Heard::Piece(piece));
             }
             if self.is_over {
                 return None;
@@ -50,6 +59,10 @@ impl Incoming {
                     self.received = chunk.end();
                     self.found
                         .extend(self.reader.push(chunk.offset, &chunk.bytes));
+                    // The keeper holds no more than it is let forget, and the end of this line is far.
+                    if self.found.is_empty() && self.is_skipping() {
+                        return Some(Heard::Skipped);
+                    }
                 }
                 Ok(None) => self.end(),
                 Err(error) => {
@@ -83,12 +96,16 @@ impl Incoming {
         if let Some(next) = self.found.front() {
             return start_of(next);
         }
-        let start = self.reader.line_start();
-        if self.received - start > LINE_LIMIT as u64 {
+        if self.is_skipping() {
             self.received
         } else {
-            start
+            self.reader.line_start()
         }
+    }
+
+    /// Whether the line that is under way is too long to be read.
+    fn is_skipping(&self) -> bool {
+        self.received - self.reader.line_start() > LINE_LIMIT as u64
     }
 
     /// Up to where output has come.

@@ -7,10 +7,9 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+use countersign_testkit::AcpSchema;
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
-
-use super::schema::Schema;
 
 /// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
@@ -39,7 +38,7 @@ pub(crate) struct Driver {
     child: Child,
     input: Option<ChildStdin>,
     messages: Receiver<Value>,
-    schema: Schema,
+    schema: AcpSchema,
     last_id: u64,
     /// The methods of the requests that have not been answered.
     open: HashMap<String, String>,
@@ -71,7 +70,7 @@ impl Driver {
             input: child.stdin.take(),
             child,
             messages,
-            schema: Schema::official(),
+            schema: AcpSchema::official(),
             last_id: 0,
             open: HashMap::new(),
             workspace: home.workspace.clone(),

@@ -1,7 +1,6 @@
 //! The demo agent as its clients meet it: a process, driven over pipes, whose every message is checked.
 
 mod driver;
-mod schema;
 
 use std::path::Path;
 

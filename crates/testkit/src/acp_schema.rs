@@ -7,16 +7,18 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
 /// The official schema, with a validator for each definition that was needed so far.
-pub(crate) struct Schema {
+#[derive(Debug)]
+pub struct AcpSchema {
     document: Value,
     /// Names of definitions by method and what they end with.
     names: HashMap<(String, &'static str), String>,
     validators: RefCell<HashMap<String, Validator>>,
 }
 
-impl Schema {
-    pub(crate) fn official() -> Self {
-        let document: Value = serde_json::from_str(include_str!("../schema/schema.json"))
+impl AcpSchema {
+    /// Reads the official schema.
+    pub fn official() -> Self {
+        let document: Value = serde_json::from_str(include_str!("acp_schema/schema.json"))
             .expect("the schema is JSON");
         let definitions = document["$defs"].as_object().expect("it has definitions");
         let mut names = HashMap::new();
@@ -36,9 +38,10 @@ impl Schema {
         }
     }
 
-    /// Checks a message; `answers` is the method of the request that it answers, if it does.
+    /// Checks a message, and panics if it is none of the protocol; `answers` is the method of the request that it
+    /// answers, if it does.
     #[track_caller]
-    pub(crate) fn check(&self, message: &Value, answers: Option<&str>) {
+    pub fn check(&self, message: &Value, answers: Option<&str>) {
         let fields = message.as_object().expect("a message is an object");
         let known = ["jsonrpc", "id", "method", "params", "result", "error"];
         let is_known = |field: &String| known.contains(&field.as_str());
@@ -111,11 +114,16 @@ fn references(schema: &Value, into: &mut Vec<String>) {
     }
 }
 
-#[test]
-fn a_reply_without_its_outcome_is_not_in_the_protocol() {
-    let schema = Schema::official();
-    let flat = json!({ "jsonrpc": "2.0", "id": 1, "result": { "optionId": "allow" } });
-    let check = || schema.check(&flat, Some("session/request_permission"));
-    let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check));
-    assert!(refused.is_err(), "the check checks");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_without_its_outcome_is_not_in_the_protocol() {
+        let schema = AcpSchema::official();
+        let flat = json!({ "jsonrpc": "2.0", "id": 1, "result": { "optionId": "allow" } });
+        let check = || schema.check(&flat, Some("session/request_permission"));
+        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check));
+        assert!(refused.is_err(), "the check checks");
+    }
 }
