@@ -91,9 +91,10 @@ fn build(program: &str) -> PathBuf {
             build.env_remove(&name);
         }
     }
+    // Both packages, as `cargo xtask test` builds them before: one alone would have its dependencies built anew.
     let build = build
-        .args(["build", "--quiet", "--package", "countersign-testkit"])
-        .args(["--bin", program])
+        .args(["build", "--quiet", "--package", "countersign"])
+        .args(["--package", "countersign-testkit", "--bin", program])
         .current_dir(workspace())
         .status()
         .expect("cargo can be started");

@@ -77,22 +77,22 @@ async fn deaths_and_misdeeds_end_only_what_they_belong_to() {
 }
 
 #[tokio::test]
-async fn slow_silence_is_waited_for_only_so_long() {
+async fn silence_is_waited_for_only_so_long() {
     each_comes_to_its_end(table::SILENCE, 8).await;
 }
 
 #[tokio::test]
-async fn slow_lines_that_never_end_are_left_out_with_little_memory() {
+async fn lines_that_never_end_are_left_out_with_little_memory() {
     each_comes_to_its_end(table::LENGTH, 2).await;
 }
 
 #[tokio::test]
-async fn slow_floods_are_taken_in_with_little_memory() {
+async fn floods_are_taken_in_with_little_memory() {
     each_comes_to_its_end(table::FLOODS, 2).await;
 }
 
 #[tokio::test]
 #[ignore = "takes minutes in a build that is not optimised"]
-async fn slow_floods_of_rows_are_taken_in_with_little_memory() {
+async fn floods_of_rows_are_taken_in_with_little_memory() {
     each_comes_to_its_end(table::ROWS, 1).await;
 }
