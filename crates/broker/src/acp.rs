@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use countersign_core::id::SessionId;
+use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
 use countersign_core::time::Clock;
 use countersign_engine::acp::agents::Agent;
@@ -66,6 +66,8 @@ struct Inner {
     roster: Roster,
     conversations: Mutex<HashMap<SessionId, mpsc::Sender<Order>>>,
     keepers: Mutex<Vec<ProcessIdentity>>,
+    /// The workspaces that are served.
+    workspaces: Mutex<HashMap<WorkspaceId, Workspace>>,
 }
 
 /// What a conversation is to do.
@@ -94,6 +96,7 @@ impl Agents {
             shared,
             conversations: Mutex::default(),
             keepers: Mutex::default(),
+            workspaces: Mutex::default(),
         }))
     }
 
@@ -190,11 +193,15 @@ impl Agents {
         };
         let session = store.put_session(&session).await?;
         store.bind_session(session.id, life.run.id, taken).await?;
-        let (orders, ordered) = mpsc::channel(ORDERS);
-        lock(&self.0.conversations).insert(session.id, orders);
-        let driver = Driver::new(self.clone(), session.clone(), life, taken);
-        self.shared().tasks.spawn(driver.attend(ordered));
+        self.converse(Driver::new(self.clone(), session.clone(), life, taken));
         Ok(session)
+    }
+
+    /// Has `driver` speak with its agent, and takes orders for it.
+    fn converse(&self, driver: Driver) {
+        let (orders, ordered) = mpsc::channel(ORDERS);
+        lock(&self.0.conversations).insert(driver.session.id, orders);
+        self.shared().tasks.spawn(driver.attend(ordered));
     }
 
     /// Has the turns of a session that are in the ledger taken up, by its agent or by another life of it.
@@ -259,7 +266,8 @@ impl Agents {
                 session.engine
             )));
         };
-        let Some(workspace) = self.workspace(session).await? else {
+        let workspace = lock(&self.0.workspaces).get(&session.workspace).cloned();
+        let Some(workspace) = workspace else {
             return Ok(Err("its workspace is not served any more".to_owned()));
         };
         let opened = self.open(&workspace, agent, Wanted::Again(session)).await?;
@@ -270,22 +278,6 @@ impl Agents {
         let store = &self.shared().store;
         store.bind_session(session.id, life.run.id, taken).await?;
         Ok(Ok((life, taken)))
-    }
-
-    async fn workspace(&self, session: &Session) -> Result<Option<Workspace>, StoreError> {
-        let Shared {
-            store,
-            clock,
-            settings,
-            ..
-        } = self.shared();
-        for (path, name) in &settings.workspaces {
-            let workspace = store.ensure_workspace(path, name, clock.now()).await?;
-            if workspace.id == session.workspace {
-                return Ok(Some(workspace));
-            }
-        }
-        Ok(None)
     }
 
     /// Ends every turn of a session that has not ended, and the session's present life with it.

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use countersign_core::id::RunId;
-use countersign_engine::keeper::{Attach, Exit, ExitCause, ExitStatus, Keeper, engine_log_tail};
+use countersign_engine::keeper::{
+    Attach, Exit, ExitCause, ExitStatus, Keeper, Orphan, engine_log_tail,
+};
 
 /// How long an engine's processes get to end in order.
-pub(crate) const GRACE: Duration = Duration::from_secs(3);
+const GRACE: Duration = Duration::from_secs(3);
 /// How much of what an engine said last is looked at.
 const TAIL: u64 = 2_000;
 
@@ -34,13 +36,43 @@ pub(crate) async fn stop(keeper: &Keeper) {
 
 /// Ends the processes of a life whose keeper was killed: nobody else can find them any more.
 pub(crate) async fn end_what_is_left(directory: &Path) {
-    if let Ok(Attach::Orphaned(orphan)) = Keeper::attach(directory).await
-        && let Err(error) = orphan.end(GRACE).await
-    {
+    if let Ok(Attach::Orphaned(orphan)) = Keeper::attach(directory).await {
+        end_orphan(orphan).await;
+    }
+}
+
+async fn end_orphan(orphan: Orphan) {
+    if let Err(error) = orphan.end(GRACE).await {
         tracing::warn!(
             error = &error as &dyn std::error::Error,
             "an engine's processes were not ended"
         );
+    }
+}
+
+/// Ends an engine with everything that it started, also if its keeper was killed meanwhile.
+pub(crate) async fn end_wholly(keeper: &Keeper, directory: &Path) {
+    stop(keeper).await;
+    end_what_is_left(directory).await;
+}
+
+/// Finds the keeper of a life that an earlier server began. If there is none, how that life ended is in the error,
+/// and nothing of it runs any more.
+pub(crate) async fn find_keeper(directory: &Path, run: RunId) -> Result<Keeper, String> {
+    match Keeper::attach(directory).await {
+        Ok(Attach::Live(keeper)) => Ok(keeper),
+        Ok(Attach::Gone { exit }) => Err(describe(&exit)),
+        Ok(Attach::Orphaned(orphan)) => {
+            end_orphan(orphan).await;
+            Err("its keeper was killed".to_owned())
+        }
+        Err(error) => {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "no keeper for `{run}`"
+            );
+            Err("its keeper is gone".to_owned())
+        }
     }
 }
 

@@ -145,13 +145,9 @@ impl Choice {
         offered: &[OfferedOption],
         reason: Option<String>,
     ) -> Result<Self, UnfitAnswer> {
-        let found = offered
-            .iter()
-            .find(|candidate| candidate.id == option)
-            .ok_or_else(|| UnfitAnswer::NotOffered(option.to_owned()))?;
         Ok(Self::Option {
             id: option.to_owned(),
-            kind: found.kind,
+            kind: kind_of(option, offered)?,
             reason: reason.filter(|reason| !reason.trim().is_empty()),
         })
     }
@@ -162,11 +158,7 @@ impl Choice {
         offered: &[OfferedOption],
         reason: Option<String>,
     ) -> Result<Self, UnfitAnswer> {
-        let found = offered
-            .iter()
-            .find(|candidate| candidate.id == option)
-            .ok_or_else(|| UnfitAnswer::NotOffered(option.to_owned()))?;
-        Ok(match found.kind {
+        Ok(match kind_of(option, offered)? {
             OptionKind::AllowOnce => Self::AllowOnce,
             OptionKind::AllowAlways => Self::AllowAlways {
                 scope: Scope::Session,
@@ -176,6 +168,14 @@ impl Choice {
             OptionKind::Other => return Err(UnfitAnswer::UnknownOption(option.to_owned())),
         })
     }
+}
+
+/// What choosing an option means, if it was offered.
+fn kind_of(option: &str, offered: &[OfferedOption]) -> Result<OptionKind, UnfitAnswer> {
+    let found = offered.iter().find(|candidate| candidate.id == option);
+    found
+        .map(|found| found.kind)
+        .ok_or_else(|| UnfitAnswer::NotOffered(option.to_owned()))
 }
 
 /// Why an answer cannot be one to this ask.

@@ -2,19 +2,18 @@
 
 use countersign_core::session::{Session, Workspace};
 use countersign_engine::acp::agents::Agent;
-use countersign_engine::keeper::{Attach, Keeper};
 use countersign_store::{Engine, Run, StoreError};
-use tokio::sync::mpsc;
 
 use crate::acp::driver::Driver;
 use crate::acp::wire::Incoming;
-use crate::acp::{Agents, Lifetime, ORDERS, failed, lock};
-use crate::kept::{GRACE, describe, end_what_is_left, run_directory, stop};
+use crate::acp::{Agents, Lifetime, failed, lock};
+use crate::kept::{end_wholly, find_keeper, run_directory, stop};
 
 impl Agents {
     /// Takes up what goes on in a workspace. When this returns every keeper that outlived the last server is known,
     /// so that no agent is taken for a person.
     pub(crate) async fn adopt(&self, workspace: &Workspace) -> Result<(), StoreError> {
+        lock(&self.0.workspaces).insert(workspace.id, workspace.clone());
         let store = &self.shared().store;
         for engine in store.engines(workspace.id).await? {
             if !is_agent(&engine) {
@@ -42,8 +41,8 @@ impl Agents {
         let shared = self.shared();
         let directory = run_directory(&shared.settings.data_directory, run.id);
         let session = shared.store.session_of_run(run.id).await?;
-        let why = match Keeper::attach(&directory).await {
-            Ok(Attach::Live(keeper)) => {
+        let why = match find_keeper(&directory, run.id).await {
+            Ok(keeper) => {
                 self.note_keeper(keeper.identity());
                 let streams = keeper.streams(run.taken).await;
                 match (session.clone(), streams) {
@@ -60,7 +59,8 @@ impl Agents {
                             incoming,
                             input,
                         };
-                        self.go_on(session, life, taken, end);
+                        let driver = Driver::new(self.clone(), session, life, taken);
+                        self.converse(driver.replays_until(end));
                         return Ok(());
                     }
                     (_, Err(error)) => {
@@ -73,24 +73,7 @@ impl Agents {
                     }
                 }
             }
-            Ok(Attach::Gone { exit }) => describe(&exit),
-            Ok(Attach::Orphaned(orphan)) => {
-                if let Err(error) = orphan.end(GRACE).await {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "an agent's processes were not ended"
-                    );
-                }
-                "its keeper was killed".to_owned()
-            }
-            Err(error) => {
-                tracing::debug!(
-                    error = &error as &dyn std::error::Error,
-                    "no keeper for `{}`",
-                    run.id
-                );
-                "its keeper is gone".to_owned()
-            }
+            Err(why) => why,
         };
         self.end_run(workspace.id, &run, &directory, &why).await?;
         if let Some(session) = session {
@@ -98,13 +81,6 @@ impl Agents {
             self.end_turns(&session, &failed(reason)).await?;
         }
         Ok(())
-    }
-
-    fn go_on(&self, session: Session, life: Lifetime, taken: u64, end: u64) {
-        let (orders, ordered) = mpsc::channel(ORDERS);
-        lock(&self.0.conversations).insert(session.id, orders);
-        let driver = Driver::new(self.clone(), session, life, taken).replays_until(end);
-        self.shared().tasks.spawn(driver.attend(ordered));
     }
 
     /// The agent called `name`; one that is not configured any more is only known by it.
@@ -124,8 +100,7 @@ pub(super) async fn put_away(
     life: &Lifetime,
     why: &str,
 ) -> Result<(), StoreError> {
-    stop(&life.keeper).await;
-    end_what_is_left(&life.directory).await;
+    end_wholly(&life.keeper, &life.directory).await;
     agents
         .end_run(life.workspace.id, &life.run, &life.directory, why)
         .await

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::acp::wire::{Heard, Incoming, Outgoing};
 use crate::acp::words::{Page, Words};
 use crate::acp::{Agents, Lifetime, Order, Shared, failed, tell};
-use crate::kept::{end_what_is_left, how_it_ended, last_words, stop};
+use crate::kept::{end_wholly, how_it_ended, last_words};
 
 /// How long an agent's end may take to be known once its output has ended.
 const EXIT_LIMIT: Duration = Duration::from_secs(5);
@@ -257,8 +257,7 @@ impl Driver {
             Over::Ending => "Countersign was stopped".to_owned(),
         };
         let said = last_words(&self.directory);
-        stop(&self.keeper).await;
-        end_what_is_left(&self.directory).await;
+        end_wholly(&self.keeper, &self.directory).await;
         let workspace = self.session.workspace;
         let agents = self.agents.clone();
         agents

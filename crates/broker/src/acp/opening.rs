@@ -19,9 +19,7 @@ use countersign_store::{Run, StoreError};
 use crate::acp::roster::find;
 use crate::acp::wire::{Heard, Incoming};
 use crate::acp::{Agents, Lifetime};
-use crate::kept::{
-    end_what_is_left, how_it_ended, last_words, remove_directory, run_directory, stop,
-};
+use crate::kept::{end_wholly, how_it_ended, last_words, remove_directory, run_directory};
 
 /// How long an agent may take to answer each of the first requests.
 const OPENING_LIMIT: Duration = Duration::from_secs(30);
@@ -97,8 +95,7 @@ impl Agents {
             Ok(greeted) => greeted,
             Err(why) => {
                 let why = explain(agent, &keeper, &directory, &why).await;
-                stop(&keeper).await;
-                end_what_is_left(&directory).await;
+                end_wholly(&keeper, &directory).await;
                 self.end_run(workspace.id, &run, &directory, &why).await?;
                 return Ok(Err(why));
             }

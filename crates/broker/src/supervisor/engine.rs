@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
 use countersign_core::session::{Activity, Session, TurnOutcome};
-use countersign_engine::keeper::{Attach, Keeper, KeeperSpec, Phase};
+use countersign_engine::keeper::{Keeper, KeeperSpec, Phase};
 use countersign_engine::opencode::{
     ClientError, Endpoint, Launch, Opencode, find_program, is_too_old,
 };
@@ -14,7 +14,7 @@ use countersign_store::{Engine, Run, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::kept::{
-    GRACE, describe, end_what_is_left, last_words, remove_directory, run_directory, stop,
+    describe, end_what_is_left, find_keeper, last_words, remove_directory, run_directory, stop,
 };
 use crate::settings::EngineChoice;
 use crate::supervisor::run::EngineRun;
@@ -84,8 +84,8 @@ pub(super) async fn adopt(shared: &Shared, report: &Report) -> Result<Option<Kep
         .rev()
     {
         let directory = run_directory(&shared.settings.data_directory, run.id);
-        let why = match Keeper::attach(&directory).await {
-            Ok(Attach::Live(keeper)) => {
+        let why = match find_keeper(&directory, run.id).await {
+            Ok(keeper) => {
                 report.keeper(keeper.identity());
                 if wanted && adopted.is_none() && keeper.phase().borrow().exit().is_none() {
                     adopted = Some(Kept {
@@ -98,24 +98,7 @@ pub(super) async fn adopt(shared: &Shared, report: &Report) -> Result<Option<Kep
                 stop(&keeper).await;
                 "another engine took its place".to_owned()
             }
-            Ok(Attach::Gone { exit }) => describe(&exit),
-            Ok(Attach::Orphaned(orphan)) => {
-                if let Err(error) = orphan.end(GRACE).await {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "an engine's processes were not ended"
-                    );
-                }
-                "its keeper was killed".to_owned()
-            }
-            Err(error) => {
-                tracing::debug!(
-                    error = &error as &dyn std::error::Error,
-                    "no keeper for `{}`",
-                    run.id
-                );
-                "its keeper is gone".to_owned()
-            }
+            Err(why) => why,
         };
         // The sessions are those of the life that goes on, if one does.
         if adopted.is_some() {
