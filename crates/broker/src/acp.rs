@@ -9,6 +9,7 @@ mod adoption;
 mod answers;
 mod driver;
 mod intake;
+mod noise;
 mod opening;
 mod roster;
 mod turns;
@@ -23,10 +24,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use countersign_core::actor::Actor;
 use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
 use countersign_core::time::Clock;
 use countersign_engine::acp::agents::Agent;
+use countersign_engine::acp::initialize::Shape;
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_engine::process::{ProcessIdentity, tree};
 use countersign_store::{Run, Store, StoreError};
@@ -35,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::acp::driver::Driver;
+use crate::acp::noise::Noises;
 use crate::acp::opening::{Opened, Wanted};
 use crate::acp::roster::Roster;
 use crate::acp::wire::Incoming;
@@ -44,6 +48,8 @@ use crate::settings::Settings;
 
 /// How many orders to one conversation wait.
 const ORDERS: usize = 16;
+/// How long to wait before a ledger that failed is tried again.
+const RETRY: Duration = Duration::from_secs(1);
 /// How long a caller waits for a cancelled turn to be on its way out.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -64,10 +70,34 @@ pub(crate) struct Agents(Arc<Inner>);
 struct Inner {
     shared: Shared,
     roster: Roster,
-    conversations: Mutex<HashMap<SessionId, mpsc::Sender<Order>>>,
+    conversations: Mutex<HashMap<SessionId, Conversation>>,
     keepers: Mutex<Vec<ProcessIdentity>>,
     /// The workspaces that are served.
     workspaces: Mutex<HashMap<WorkspaceId, Workspace>>,
+}
+
+/// Where the orders for the conversation of a session go.
+#[derive(Clone)]
+struct Conversation {
+    orders: mpsc::Sender<Order>,
+    /// Tells it from an earlier one of the same session.
+    mark: Mark,
+}
+
+/// What is the same for one conversation alone.
+#[derive(Debug, Clone, Default)]
+struct Mark(Arc<()>);
+
+impl PartialEq for Mark {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// What a conversation is to do, and which one it is.
+struct Orders {
+    next: mpsc::Receiver<Order>,
+    mark: Mark,
 }
 
 /// What a conversation is to do.
@@ -87,6 +117,12 @@ struct Lifetime {
     directory: PathBuf,
     incoming: Incoming,
     input: HeldInput,
+    /// In which version of the protocol it answers.
+    shape: Shape,
+    /// What it wrote before its session was open that was no message.
+    noise: Noises,
+    /// Whether it tells what was said in an earlier life until it is prompted.
+    tells_history: bool,
 }
 
 impl Agents {
@@ -199,16 +235,15 @@ impl Agents {
 
     /// Has `driver` speak with its agent, and takes orders for it.
     fn converse(&self, driver: Driver) {
-        let (orders, ordered) = mpsc::channel(ORDERS);
-        lock(&self.0.conversations).insert(driver.session.id, orders);
-        self.shared().tasks.spawn(driver.attend(ordered));
+        let orders = new_orders(&mut lock(&self.0.conversations), driver.session.id);
+        self.shared().tasks.spawn(driver.attend(orders));
     }
 
     /// Has the turns of a session that are in the ledger taken up, by its agent or by another life of it.
     pub(crate) fn attend(&self, session: &Session) {
         let mut conversations = lock(&self.0.conversations);
-        if let Some(orders) = conversations.get(&session.id) {
-            match orders.try_send(Order::Prompt) {
+        if let Some(conversation) = conversations.get(&session.id) {
+            match conversation.orders.try_send(Order::Prompt) {
                 // One that has that many orders will look.
                 Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => return,
                 Err(mpsc::error::TrySendError::Closed(_)) => {}
@@ -217,42 +252,96 @@ impl Agents {
         if self.shared().ending.is_cancelled() {
             return;
         }
-        let (orders, ordered) = mpsc::channel(ORDERS);
-        conversations.insert(session.id, orders);
+        let orders = new_orders(&mut conversations, session.id);
         let (this, session) = (self.clone(), session.clone());
         self.shared()
             .tasks
-            .spawn(async move { this.begin_again(session, ordered).await });
+            .spawn(async move { this.begin_again(session, orders).await });
     }
 
-    /// Stops what a session is doing; returns when that is under way.
-    pub(crate) async fn cancel(&self, session: SessionId) {
-        let orders = lock(&self.0.conversations).get(&session).cloned();
+    /// Stops what a session is doing; returns when that is under way. That it was cancelled is in the ledger first:
+    /// whichever life of the agent has the turn then, or takes it up, ends it.
+    pub(crate) async fn cancel(&self, session: &Session, by: &Actor) -> Result<(), StoreError> {
+        let Shared { store, clock, .. } = self.shared();
+        store
+            .cancel_turns(session.workspace, session.id, by, clock.now())
+            .await?;
+        let conversation = lock(&self.0.conversations).get(&session.id).cloned();
+        let Some(Conversation { orders, .. }) = conversation else {
+            // Nobody speaks with the agent: turns that wait are ended by whoever would take them up.
+            if !store.open_turns(session.id).await?.is_empty() {
+                self.attend(session);
+            }
+            return Ok(());
+        };
         let (done, is_done) = oneshot::channel();
-        let Some(orders) = orders else { return };
         let cancelled = async {
             if orders.send(Order::Cancel(done)).await.is_ok() {
-                // One that ended meanwhile has nothing to cancel.
+                // One that ends just now leaves its turns to the next, which finds them cancelled.
                 drop(is_done.await);
             }
         };
         // An agent that is just being started is cancelled as soon as it is there.
         drop(tokio::time::timeout(CANCEL_PATIENCE, cancelled).await);
+        Ok(())
     }
 
     /// Begins another life for a session, or ends its turns with the reason why not.
-    async fn begin_again(self, session: Session, ordered: mpsc::Receiver<Order>) {
-        match self.open_again(&session).await {
-            Ok(Ok((life, taken))) => {
+    async fn begin_again(self, session: Session, orders: Orders) {
+        let opened = loop {
+            match self.open_for_turns(&session).await {
+                Ok(opened) => break opened,
+                Err(error) if self.may_try_again(&error).await => {}
+                // Countersign ends; the turns are for the next server.
+                Err(_) => return,
+            }
+        };
+        match opened {
+            Ok((life, taken)) => {
                 let driver = Driver::new(self.clone(), session, life, taken);
-                driver.attend(ordered).await;
+                driver.attend(orders).await;
             }
-            Ok(Err(why)) => {
-                tell(self.end_turns(&session, &failed(why)).await);
-                drop(ordered);
-                self.leave(&session).await;
+            Err(why) => {
+                let outcome = failed(why);
+                while let Err(error) = self.end_turns(&session, &outcome).await {
+                    if !self.may_try_again(&error).await {
+                        return;
+                    }
+                }
+                self.leave(&session, orders).await;
             }
-            Err(error) => tell(Err(error)),
+        }
+    }
+
+    /// Opens the session again if there is a turn for it; those that were cancelled while they waited end here.
+    async fn open_for_turns(
+        &self,
+        session: &Session,
+    ) -> Result<Result<(Lifetime, u64), String>, StoreError> {
+        let Shared { store, clock, .. } = self.shared();
+        let (cancelled, waiting): (Vec<_>, Vec<_>) = store
+            .open_turns(session.id)
+            .await?
+            .into_iter()
+            .partition(|turn| turn.cancelled_at.is_some());
+        for turn in cancelled {
+            let outcome = TurnOutcome::Cancelled;
+            store
+                .end_turn(session.workspace, turn.id, &outcome, clock.now())
+                .await?;
+        }
+        if waiting.is_empty() {
+            return Ok(Err("it was cancelled before it began".to_owned()));
+        }
+        self.open_again(session).await
+    }
+
+    /// Waits a while after the ledger failed; says whether it may be tried again, for Countersign may end.
+    async fn may_try_again(&self, error: &StoreError) -> bool {
+        tell_failure(error);
+        tokio::select! {
+            () = self.shared().ending.cancelled() => false,
+            () = tokio::time::sleep(RETRY) => true,
         }
     }
 
@@ -286,6 +375,10 @@ impl Agents {
             store, clock, live, ..
         } = self.shared();
         for turn in store.open_turns(session.id).await? {
+            let outcome = match turn.cancelled_at {
+                Some(_) => &TurnOutcome::Cancelled,
+                None => outcome,
+            };
             store
                 .end_turn(session.workspace, turn.id, outcome, clock.now())
                 .await?;
@@ -298,14 +391,37 @@ impl Agents {
     }
 
     /// Forgets a conversation that is over. A prompt that came while it ended is for the next one.
-    async fn leave(&self, session: &Session) {
-        lock(&self.0.conversations).remove(&session.id);
-        match self.shared().store.open_turns(session.id).await {
-            Ok(turns) if turns.is_empty() => {}
-            Ok(_) => self.attend(session),
-            Err(error) => tell(Err(error)),
+    async fn leave(&self, session: &Session, orders: Orders) {
+        {
+            let mut conversations = lock(&self.0.conversations);
+            let is_this = |known: &Conversation| known.mark == orders.mark;
+            if conversations.get(&session.id).is_some_and(is_this) {
+                conversations.remove(&session.id);
+            }
+            // No order is lost: until here it was sent to this one, and from here on it begins another.
+            drop(orders);
+        }
+        loop {
+            match self.shared().store.open_turns(session.id).await {
+                Ok(turns) if turns.is_empty() => return,
+                Ok(_) => return self.attend(session),
+                Err(error) if self.may_try_again(&error).await => {}
+                Err(_) => return,
+            }
         }
     }
+}
+
+/// Makes room for a conversation of a session, in the place of one that is over.
+fn new_orders(conversations: &mut HashMap<SessionId, Conversation>, session: SessionId) -> Orders {
+    let (orders, next) = mpsc::channel(ORDERS);
+    let mark = Mark::default();
+    let conversation = Conversation {
+        orders,
+        mark: mark.clone(),
+    };
+    conversations.insert(session, conversation);
+    Orders { next, mark }
 }
 
 fn unavailable(why: &str) -> BrokerError {
@@ -317,13 +433,11 @@ fn failed(reason: String) -> TurnOutcome {
 }
 
 /// Says that the ledger failed where there is nobody to tell.
-fn tell(outcome: Result<(), StoreError>) {
-    if let Err(error) = outcome {
-        tracing::error!(
-            error = &error as &dyn std::error::Error,
-            "the ledger failed while an agent was looked after"
-        );
-    }
+fn tell_failure(error: &StoreError) {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "the ledger failed while an agent was looked after"
+    );
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

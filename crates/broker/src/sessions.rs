@@ -242,6 +242,7 @@ impl Broker {
             prompt: wish.text,
             model: wish.model,
             agent: wish.agent,
+            follows: None,
         };
         let (turn, fresh) = self
             .store
@@ -272,7 +273,7 @@ impl Broker {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
         if session.engine != Session::OPENCODE {
-            self.agents.cancel(id).await;
+            self.agents.cancel(&session, caller.actor()).await?;
             return self.session(caller, id).await;
         }
         let link = self.supervisor(session.workspace)?.link()?;

@@ -318,6 +318,7 @@ mod tests {
             id: "once".to_owned(),
             name: "Allow once".to_owned(),
             kind: OptionKind::AllowOnce,
+            note: String::new(),
         }];
         assert_eq!(
             Choice::from_option("once", &offered, None),

@@ -183,6 +183,9 @@ pub struct OfferedOption {
     pub name: String,
     /// What it means.
     pub kind: OptionKind,
+    /// What somebody has to know before they pick it, where there is more to it than its kind.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
 }
 
 /// Why an ask ended without an answer of ours.
@@ -195,6 +198,8 @@ pub enum Withdrawal {
     SessionEnded,
     /// The engine that asked is gone.
     EngineGone,
+    /// The agent changed what it asks for, and asks anew.
+    Changed,
     /// Another ask of the session was denied, and the engine drops the rest.
     SiblingDenied {
         /// The one that was denied.
@@ -214,6 +219,7 @@ impl Withdrawal {
             Self::TurnCancelled => "the turn was cancelled".to_owned(),
             Self::SessionEnded => "the session ended".to_owned(),
             Self::EngineGone => "the engine is gone".to_owned(),
+            Self::Changed => "the agent changed what it asks for, and asks anew".to_owned(),
             Self::SiblingDenied { sibling } => {
                 format!("it fell with {sibling}, another ask of its session that was denied")
             }

@@ -50,6 +50,8 @@ pub enum Undeliverable {
     },
     /// The engine does not know the ask any more.
     Forgotten,
+    /// The agent changed what it asks for before the answer left, and asks anew.
+    Changed,
     /// The turn was cancelled while the answer was under way.
     TurnCancelled,
     /// The engine refused the reply.
@@ -71,6 +73,10 @@ impl Undeliverable {
                 format!("the engine dropped it when another ask, `{sibling}`, was denied")
             }
             Self::Forgotten => "the engine no longer knows this ask".to_owned(),
+            Self::Changed => {
+                "the agent changed what it asks for before the answer left, and asks anew"
+                    .to_owned()
+            }
             Self::TurnCancelled => "the turn was cancelled before the answer reached it".to_owned(),
             Self::Refused { message } => format!("the engine refused the answer: {message}"),
         }

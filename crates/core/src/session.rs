@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::id::{SessionId, TurnId, WorkspaceId};
+use crate::id::{AskId, SessionId, TurnId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// A folder on the host in which agents work.
@@ -100,8 +100,14 @@ pub struct Turn {
     /// The agent that was wished for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The ask whose denial it gives the reason of, if Countersign said it for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<AskId>,
     /// When it began.
     pub started_at: Timestamp,
+    /// When somebody cancelled it; it ends when the engine has let go of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled_at: Option<Timestamp>,
     /// How it ended, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<TurnOutcome>,
@@ -132,6 +138,9 @@ pub enum Item {
     Prompt {
         /// The words.
         text: String,
+        /// The ask whose denial it gives the reason of, if Countersign said it for that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        follows: Option<AskId>,
     },
     /// What the agent said.
     Text {
@@ -154,6 +163,9 @@ pub enum Item {
         input: Value,
         /// What it gave back, or what went wrong.
         output: String,
+        /// The changes of files that it shows.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<FileDiff>,
         /// The session of the sub-agent that it started.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         child: Option<String>,
@@ -163,6 +175,15 @@ pub enum Item {
         /// The words.
         text: String,
     },
+}
+
+/// A change of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FileDiff {
+    /// The file.
+    pub path: String,
+    /// The change, as a unified diff.
+    pub patch: String,
 }
 
 /// Where a tool call stands.

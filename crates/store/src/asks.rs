@@ -189,6 +189,21 @@ impl Store {
         rows.into_iter().map(Ask::try_from).collect()
     }
 
+    /// The asks of a run that were withdrawn last, newest first.
+    pub async fn withdrawn_asks(&self, run: RunId, limit: i64) -> Result<Vec<Ask>, StoreError> {
+        const LIST: &str = select_asks!(
+            "WHERE asks.run = $1 AND asks.state = 'withdrawn' ORDER BY asks.id DESC LIMIT $2"
+        );
+        let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
+            sqlx::query_as(LIST)
+                .bind(run.to_string())
+                .bind(limit)
+                .fetch_all(connection)
+                .await?
+        });
+        rows.into_iter().map(Ask::try_from).collect()
+    }
+
     /// How many asks fell with the denial of `ask`.
     pub async fn count_fallen_with(&self, ask: &Ask) -> Result<i64, StoreError> {
         const COUNT: &str =

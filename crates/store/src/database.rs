@@ -17,10 +17,16 @@ use crate::file::{FileTransaction, LedgerFile};
 /// The tables in both dialects, in the order in which they came to be.
 ///
 /// sqlx's macros would do this and the rows below, and build both databases a second time for themselves.
-const TABLES: [(&str, &str); 1] = [(
-    include_str!("../migrations/sqlite/0001_ledger.sql"),
-    include_str!("../migrations/postgres/0001_ledger.sql"),
-)];
+const TABLES: [(&str, &str); 2] = [
+    (
+        include_str!("../migrations/sqlite/0001_ledger.sql"),
+        include_str!("../migrations/postgres/0001_ledger.sql"),
+    ),
+    (
+        include_str!("../migrations/sqlite/0002_doors.sql"),
+        include_str!("../migrations/postgres/0002_doors.sql"),
+    ),
+];
 
 /// How long a caller waits for a connection before it is told that the store is busy.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -33,6 +33,8 @@ pub struct Run {
     pub started_at: Timestamp,
     /// Up to where its output is taken in, for a life whose output is held.
     pub taken: u64,
+    /// Which version of its protocol the engine speaks in this life, where there are several.
+    pub protocol: i64,
 }
 
 /// Holds a life until the transaction ends.
@@ -163,20 +165,21 @@ impl Store {
             engine: engine.id,
             started_at: now,
             taken: 0,
+            protocol: 1,
         })
     }
 
     /// The lives of `engine` that have not ended as far as the ledger knows, oldest first.
     pub async fn unended_runs(&self, engine: EngineId) -> Result<Vec<Run>, StoreError> {
-        const LIST: &str = "SELECT id, started_at, taken FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY id";
-        let rows: Vec<(String, i64, i64)> = on_db!(&self.db, |connection| {
+        const LIST: &str = "SELECT id, started_at, taken, protocol FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY id";
+        let rows: Vec<(String, i64, i64, i64)> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(engine.to_string())
                 .fetch_all(connection)
                 .await?
         });
         rows.into_iter()
-            .map(|(id, started_at, taken)| {
+            .map(|(id, started_at, taken, protocol)| {
                 Ok(Run {
                     id: id
                         .parse()
@@ -184,6 +187,7 @@ impl Store {
                     engine,
                     started_at: Timestamp::from_micros(started_at),
                     taken: u64::try_from(taken).unwrap_or_default(),
+                    protocol,
                 })
             })
             .collect()
@@ -197,6 +201,19 @@ impl Store {
             sqlx::query(SET)
                 .bind(run.to_string())
                 .bind(taken)
+                .execute(connection)
+                .await?;
+        });
+        Ok(())
+    }
+
+    /// Notes which version of its protocol the engine speaks in this life.
+    pub async fn set_protocol(&self, run: RunId, protocol: i64) -> Result<(), StoreError> {
+        const SET: &str = "UPDATE runs SET protocol = $2 WHERE id = $1";
+        on_db!(&self.db, |connection| {
+            sqlx::query(SET)
+                .bind(run.to_string())
+                .bind(protocol)
                 .execute(connection)
                 .await?;
         });

@@ -2,7 +2,7 @@
 
 use countersign_core::event::EventBody;
 use countersign_core::id::{SessionId, WorkspaceId};
-use countersign_core::session::{Item, TranscriptItem};
+use countersign_core::session::{Item, ToolStatus, TranscriptItem};
 use countersign_core::time::Timestamp;
 
 use crate::Store;
@@ -84,6 +84,41 @@ impl Store {
             self.commit(write).await?;
         }
         Ok(changed)
+    }
+
+    /// Closes the tool calls of a session that look as if they still ran: whoever ran them is gone.
+    pub async fn close_tools(
+        &self,
+        workspace: WorkspaceId,
+        session: SessionId,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        const LIST: &str = "SELECT seq, native_id, at, body FROM items WHERE session = $1 \
+             AND (body LIKE '%\"status\":\"running\"%' OR body LIKE '%\"status\":\"pending\"%') ORDER BY seq";
+        let rows: Vec<ItemRow> = on_db!(&self.db, |connection| {
+            sqlx::query_as(LIST)
+                .bind(session.to_string())
+                .fetch_all(connection)
+                .await?
+        });
+        let mut closed = Vec::new();
+        for row in rows {
+            let TranscriptItem {
+                native_id,
+                mut item,
+                ..
+            } = row.try_into()?;
+            if let Item::Tool { status, .. } = &mut item
+                && matches!(status, ToolStatus::Pending | ToolStatus::Running)
+            {
+                *status = ToolStatus::Failed;
+                closed.push((native_id, item));
+            }
+        }
+        if closed.is_empty() {
+            return Ok(0);
+        }
+        self.put_items(workspace, session, &closed, now).await
     }
 
     /// The items of a session after the place `after`, at most `limit` of them.

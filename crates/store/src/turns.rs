@@ -2,7 +2,7 @@
 
 use countersign_core::actor::Actor;
 use countersign_core::event::EventBody;
-use countersign_core::id::{SessionId, TurnId, WorkspaceId};
+use countersign_core::id::{AskId, SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Turn, TurnOutcome};
 use countersign_core::time::Timestamp;
 use serde_json::json;
@@ -27,6 +27,8 @@ pub struct NewTurn {
     pub model: Option<String>,
     /// The agent that is wished for.
     pub agent: Option<String>,
+    /// The ask whose denial it gives the reason of.
+    pub follows: Option<AskId>,
 }
 
 row! {
@@ -37,7 +39,9 @@ row! {
         prompt: String,
         model: Option<String>,
         agent: Option<String>,
+        follows: Option<String>,
         started_at: i64,
+        cancelled_at: Option<i64>,
         outcome: Option<String>,
     }
 }
@@ -50,6 +54,11 @@ impl TryFrom<TurnRow> for Turn {
         Ok(Self {
             id: row.id.parse().map_err(|_| corrupt("id"))?,
             session: row.session.parse().map_err(|_| corrupt("session"))?,
+            follows: row
+                .follows
+                .map(|id| id.parse())
+                .transpose()
+                .map_err(|_| corrupt("follows"))?,
             outcome: row
                 .outcome
                 .map(|json| serde_json::from_str(&json))
@@ -60,6 +69,7 @@ impl TryFrom<TurnRow> for Turn {
             model: row.model,
             agent: row.agent,
             started_at: Timestamp::from_micros(row.started_at),
+            cancelled_at: row.cancelled_at.map(Timestamp::from_micros),
         })
     }
 }
@@ -67,7 +77,7 @@ impl TryFrom<TurnRow> for Turn {
 macro_rules! select_turns {
     ($rest:literal) => {
         concat!(
-            "SELECT id, session, native_id, prompt, model, agent, started_at, outcome FROM turns ",
+            "SELECT id, session, native_id, prompt, model, agent, follows, started_at, cancelled_at, outcome FROM turns ",
             $rest
         )
     };
@@ -82,8 +92,8 @@ impl Store {
         by: &Actor,
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
-        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING";
+        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING";
         const GET: &str = select_turns!("WHERE id = $1");
         let mut write = self.write(now).await?;
         let added = on_tx!(&mut write.tx, |connection| {
@@ -96,6 +106,7 @@ impl Store {
                 .bind(now.as_micros())
                 .bind(&turn.model)
                 .bind(&turn.agent)
+                .bind(turn.follows.map(|id| id.to_string()))
                 .execute(connection)
                 .await?
                 .rows_affected()
@@ -138,6 +149,55 @@ impl Store {
                 .await?;
         });
         Ok(())
+    }
+
+    /// Notes that `by` cancelled the turns of a session that have not ended; returns those of which it is news.
+    ///
+    /// They end when the engine has let go of them.
+    pub async fn cancel_turns(
+        &self,
+        workspace: WorkspaceId,
+        session: SessionId,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<Vec<TurnId>, StoreError> {
+        const CANCEL: &str = "UPDATE turns SET cancelled_at = $2 \
+             WHERE session = $1 AND ended_at IS NULL AND cancelled_at IS NULL RETURNING id";
+        let mut write = self.write(now).await?;
+        let rows: Vec<(String,)> = on_tx!(&mut write.tx, |connection| {
+            sqlx::query_as(CANCEL)
+                .bind(session.to_string())
+                .bind(now.as_micros())
+                .fetch_all(connection)
+                .await?
+        });
+        let turns: Vec<TurnId> = rows
+            .iter()
+            .map(|(id,)| {
+                id.parse()
+                    .map_err(|_| StoreError::corrupt("turns", id, "id"))
+            })
+            .collect::<Result<_, _>>()?;
+        for turn in &turns {
+            let event = EventBody::TurnChanged {
+                turn: *turn,
+                session,
+                ended: false,
+            };
+            write.event(workspace, event);
+        }
+        if !turns.is_empty() {
+            let detail = json!({ "turns": turns });
+            write.deed(
+                workspace,
+                &name_in_audit(by),
+                "session.cancel",
+                session,
+                detail,
+            );
+            self.commit(write).await?;
+        }
+        Ok(turns)
     }
 
     /// Ends a turn, once.
@@ -208,7 +268,7 @@ impl Store {
         engine: &str,
     ) -> Result<Vec<Turn>, StoreError> {
         const LIST: &str = "SELECT turns.id, turns.session, turns.native_id, turns.prompt, \
-             turns.model, turns.agent, turns.started_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
+             turns.model, turns.agent, turns.follows, turns.started_at, turns.cancelled_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
              WHERE sessions.workspace = $1 AND sessions.engine = $2 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
              ORDER BY turns.id";
         let rows: Vec<TurnRow> = on_db!(&self.db, |connection| {

@@ -2,9 +2,11 @@
 
 use countersign_core::session::{Session, Workspace};
 use countersign_engine::acp::agents::Agent;
+use countersign_engine::acp::initialize::Shape;
 use countersign_store::{Engine, Run, StoreError};
 
 use crate::acp::driver::Driver;
+use crate::acp::noise::Noises;
 use crate::acp::wire::Incoming;
 use crate::acp::{Agents, Lifetime, failed, lock};
 use crate::kept::{end_wholly, find_keeper, run_directory, stop};
@@ -51,6 +53,13 @@ impl Agents {
                         let (incoming, input) = Incoming::new(streams, run.taken);
                         let taken = run.taken;
                         let life = Lifetime {
+                            shape: if run.protocol == 2 {
+                                Shape::Two
+                            } else {
+                                Shape::One
+                            },
+                            noise: Noises::default(),
+                            tells_history: false,
                             workspace: workspace.clone(),
                             agent: self.agent(&engine.program),
                             run,
@@ -79,6 +88,11 @@ impl Agents {
         if let Some(session) = session {
             let reason = format!("the agent ended while no server was there: {why}");
             self.end_turns(&session, &failed(reason)).await?;
+            let now = shared.clock.now();
+            shared
+                .store
+                .close_tools(workspace.id, session.id, now)
+                .await?;
         }
         Ok(())
     }

@@ -1,14 +1,15 @@
 //! What an answer comes to in the agent's own terms, and whether it can come to anything.
 
 use countersign_core::answer::{Choice, UnfitAnswer};
-use countersign_core::ask::{Ask, AskState};
+use countersign_core::ask::{Ask, AskState, Withdrawal};
 use countersign_engine::acp::elicitation::{self, Said};
 use countersign_engine::acp::message::RpcId;
 use countersign_engine::acp::reply::{Answer, Reply, choose};
+use serde_json::Value;
 
 /// Fails unless the agent can be told `choice`.
 pub(crate) fn check(ask: &Ask, choice: &Choice) -> Result<(), UnfitAnswer> {
-    let Some(id) = RpcId::from_text(&ask.native_id) else {
+    let Some(id) = RpcId::of_ask(&ask.native_id) else {
         return Ok(());
     };
     line(ask, &id, Some(choice))
@@ -90,6 +91,42 @@ fn line(ask: &Ask, id: &RpcId, choice: Option<&Choice>) -> Result<Vec<u8>, Strin
         Reply::NeedsPerson(unclear) => unclear.to_string(),
         Reply::Selected(_) | Reply::Cancelled(_) => "it cannot be said".to_owned(),
     })
+}
+
+/// The tool call that an ask waits for.
+pub(super) fn tool_call(ask: &Ask) -> Option<&str> {
+    ask.raw.get("tool_call")?.get("id")?.as_str()
+}
+
+/// Whether two records of one request ask for the same act: what the agent calls it may change.
+pub(super) fn asks_the_same(one: &Value, other: &Value) -> bool {
+    ["name", "input", "changes", "locations"]
+        .iter()
+        .all(|field| one["tool_call"][field] == other["tool_call"][field])
+}
+
+/// Whether two asks answer the same request.
+pub(super) fn is_same_request(one: &Ask, other: &Ask) -> bool {
+    RpcId::of_ask(&one.native_id) == RpcId::of_ask(&other.native_id)
+}
+
+/// Which ask for its request it is, from one on: see [`RpcId::for_ask`].
+pub(super) fn number(ask: &Ask) -> u32 {
+    let number = ask.native_id.rsplit_once(' ');
+    number
+        .and_then(|(_, number)| number.parse().ok())
+        .unwrap_or(1)
+}
+
+/// Whether another ask took the place of this one for the same request.
+pub(super) fn is_replaced(ask: &Ask) -> bool {
+    matches!(
+        ask.state,
+        AskState::Withdrawn {
+            why: Withdrawal::Changed,
+            ..
+        }
+    )
 }
 
 /// A request for leave is kept together with its tool call; a question is kept as it came.

@@ -7,15 +7,18 @@ use std::time::Duration;
 use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::{Activity, Session, TurnOutcome};
 use countersign_engine::acp::agents::Agent;
+use countersign_engine::acp::initialize::Shape;
+use countersign_engine::acp::message::RpcId;
 use countersign_engine::acp::tool_call::ToolCalls;
 use countersign_engine::keeper::Keeper;
 use countersign_store::{Run, StoreError};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::acp::wire::{Heard, Incoming, Outgoing};
+use crate::acp::answers;
+use crate::acp::noise::Noises;
+use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
 use crate::acp::words::{Page, Words};
-use crate::acp::{Agents, Lifetime, Order, Shared, failed, tell};
+use crate::acp::{Agents, Lifetime, Order, Orders, Shared, failed, tell_failure};
 use crate::kept::{end_wholly, how_it_ended, last_words};
 
 /// How long an agent's end may take to be known once its output has ended.
@@ -26,14 +29,16 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 const NOTE_TAKEN: u64 = 64 * 1024;
 /// How far behind a tool call that has not ended may hold the output: a later request may only name it.
 const TOOL_SPAN: u64 = 2 * 1024 * 1024;
-/// How long to wait before a ledger that failed is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+/// More asks of one life than an agent can wait for at once: those that were withdrawn last.
+const WITHDRAWN: i64 = 256;
 
 /// A conversation with one agent.
 pub(super) struct Driver {
     pub(super) agents: Agents,
     pub(super) session: Session,
     pub(super) agent: Agent,
+    /// In which version of the protocol the agent answers.
+    pub(super) shape: Shape,
     pub(super) run: Run,
     keeper: Keeper,
     directory: PathBuf,
@@ -46,23 +51,38 @@ pub(super) struct Driver {
     pub(super) words: Words,
     /// The asks of this life that are not over.
     pub(super) asks: BTreeSet<AskId>,
+    /// Which of them waits for which tool call.
+    pub(super) asking: BTreeMap<String, AskId>,
     /// Whether the ledger may have something to tell the agent.
     pub(super) has_parcels: bool,
     /// The turn that is under way.
     pub(super) turn: Option<TurnId>,
     /// Whether the ledger may have a turn that waits.
     pub(super) look_for_turns: bool,
+    /// Whether the agent has the prompt of that turn for certain.
+    pub(super) is_prompted: bool,
     /// How many turns this life has taken up.
     pub(super) turns_taken: u32,
+    /// Whether the agent tells what was said in an earlier life until it is prompted.
+    pub(super) tells_history: bool,
     /// Whether something was denied in this turn.
     pub(super) has_denied: bool,
     /// By when a cancelled turn has to have ended.
     pub(super) cancelled_until: Option<Instant>,
     /// How much of the output was new when this server took it up: all before may be known.
     pub(super) replayed_until: u64,
-    pub(super) noise: u64,
+    pub(super) noise: Noises,
     pub(super) notes: BTreeSet<&'static str>,
     noted: u64,
+}
+
+/// When something is said about noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// When there is the first of it.
+    AtOnce,
+    /// When something has come to an end.
+    InTheEnd,
 }
 
 /// Why a conversation is over.
@@ -82,6 +102,7 @@ impl Driver {
             agents,
             session,
             agent: life.agent,
+            shape: life.shape,
             run: life.run,
             keeper: life.keeper,
             directory: life.directory,
@@ -92,14 +113,17 @@ impl Driver {
             open_calls: BTreeMap::new(),
             words: Words::default(),
             asks: BTreeSet::new(),
+            asking: BTreeMap::new(),
             has_parcels: false,
             turn: None,
             look_for_turns: true,
+            is_prompted: false,
             turns_taken: 0,
+            tells_history: life.tells_history,
             has_denied: false,
             cancelled_until: None,
             replayed_until,
-            noise: 0,
+            noise: life.noise,
             notes: BTreeSet::new(),
             noted: taken,
         }
@@ -129,34 +153,27 @@ impl Driver {
     }
 
     /// Speaks with the agent until one of the two ends.
-    pub(super) async fn attend(mut self, mut orders: mpsc::Receiver<Order>) {
+    pub(super) async fn attend(mut self, mut orders: Orders) {
         let over = loop {
             match self.converse(&mut orders).await {
                 Ok(over) => break over,
                 // What was taken in and is not durable is taken in again by the next server; this one goes on.
-                Err(error) => {
-                    tell(Err(error));
-                    tokio::select! {
-                        () = self.agents.shared().ending.cancelled() => break Over::Ending,
-                        () = tokio::time::sleep(RETRY) => {}
-                    }
-                }
+                Err(error) if self.agents.may_try_again(&error).await => {}
+                Err(_) => break Over::Ending,
             }
         };
         let goes_on = !matches!(over, Over::Ending);
-        if let Err(error) = self.end(over).await {
-            tell(Err(error));
-        }
-        drop(orders);
+        self.end(over).await;
         if goes_on {
-            self.agents.clone().leave(&self.session).await;
+            self.agents.clone().leave(&self.session, orders).await;
         }
     }
 
-    async fn converse(&mut self, orders: &mut mpsc::Receiver<Order>) -> Result<Over, StoreError> {
+    async fn converse(&mut self, orders: &mut Orders) -> Result<Over, StoreError> {
         let mut head = self.shared().store.head();
         let ending = self.shared().ending.clone();
         self.find_asks().await?;
+        self.tell_noise(Told::AtOnce).await?;
         loop {
             if self.look_for_turns && self.turn.is_none() {
                 self.take_up_turn().await?;
@@ -168,7 +185,7 @@ impl Driver {
             let watchdog = self.cancelled_until.unwrap_or_else(Instant::now);
             tokio::select! {
                 () = ending.cancelled() => return Ok(Over::Ending),
-                order = orders.recv() => match order {
+                order = orders.next.recv() => match order {
                     Some(Order::Prompt) => self.look_for_turns = true,
                     Some(Order::Cancel(done)) => {
                         self.cancel().await?;
@@ -214,9 +231,35 @@ impl Driver {
 
     /// Learns which asks of this life are not over: those of an earlier server are.
     async fn find_asks(&mut self) -> Result<(), StoreError> {
-        let live = self.shared().store.live_asks(self.run.id).await?;
+        let store = &self.agents.shared().store;
+        let live = store.live_asks(self.run.id).await?;
         self.has_parcels = true;
-        self.asks = live.into_iter().map(|ask| ask.id).collect();
+        self.asks = live.iter().map(|ask| ask.id).collect();
+        self.asking.clear();
+        for ask in &live {
+            let Some(call) = answers::tool_call(ask) else {
+                continue;
+            };
+            // The oldest comes first: an earlier server ended before it could give way to this one.
+            if let Some(older) = self.asking.insert(call.to_owned(), ask.id)
+                && let Some(older) = live.iter().find(|ask| ask.id == older)
+                && answers::is_same_request(older, ask)
+            {
+                self.give_way(older).await?;
+            }
+        }
+        let store = &self.agents.shared().store;
+        // An earlier server may have gone before it could tell the agent; what was told is not told again.
+        for ask in store.withdrawn_asks(self.run.id, WITHDRAWN).await? {
+            let tag = ask.id.to_string();
+            if !answers::is_replaced(&ask)
+                && !self.out.was_accepted(&tag)
+                && let Some(id) = RpcId::of_ask(&ask.native_id)
+            {
+                let line = answers::cancelled(&ask, &id);
+                self.out.push(Purpose::Other, tag, line);
+            }
+        }
         Ok(())
     }
 
@@ -224,6 +267,9 @@ impl Driver {
     pub(super) async fn note_taken(&mut self, at_least: u64) -> Result<(), StoreError> {
         let mut safe = self.incoming.handed_out();
         if let Some(start) = self.words.start() {
+            safe = safe.min(start);
+        }
+        if let Some(start) = self.out.first_unanswered() {
             safe = safe.min(start);
         }
         let first_call = self.open_calls.values().min().copied();
@@ -239,30 +285,21 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends the life: what it said is kept, what it left running is ended, what it was doing failed.
-    async fn end(&mut self, over: Over) -> Result<(), StoreError> {
-        self.finish_words().await?;
-        self.close_calls().await?;
-        self.tell_noise().await?;
+    /// Ends the life: what it said is kept, what it left running is ended, what it was doing failed. The processes
+    /// are ended whether the ledger answers or not.
+    async fn end(&mut self, over: Over) {
+        if let Err(error) = self.write_the_rest(&over).await {
+            tell_failure(&error);
+        }
         let why = match over {
-            Over::Silent => {
-                // The keeper waits for this before it leaves.
-                self.note_taken(1).await?;
-                self.say_the_rest().await?;
-                how_it_ended(&self.keeper, EXIT_LIMIT)
-                    .await
-                    .unwrap_or_else(|| "it closed its output".to_owned())
-            }
+            Over::Silent => how_it_ended(&self.keeper, EXIT_LIMIT)
+                .await
+                .unwrap_or_else(|| "it closed its output".to_owned()),
             Over::Hung => "it did not stop when it was told to".to_owned(),
             Over::Ending => "Countersign was stopped".to_owned(),
         };
         let said = last_words(&self.directory);
         end_wholly(&self.keeper, &self.directory).await;
-        let workspace = self.session.workspace;
-        let agents = self.agents.clone();
-        agents
-            .end_run(workspace, &self.run, &self.directory, &why)
-            .await?;
         let reason = match said {
             Some(said) => format!("the agent ended: {why}. Its last words: {said}"),
             None => format!("the agent ended: {why}"),
@@ -272,7 +309,39 @@ impl Driver {
         } else {
             failed(reason)
         };
-        self.end_turns_of_life(&over, &outcome).await
+        while let Err(error) = self.end_in_ledger(&over, &why, &outcome).await {
+            // The next server finds a life without a keeper, and ends it.
+            if !self.agents.may_try_again(&error).await {
+                break;
+            }
+        }
+    }
+
+    /// Makes items of what is unfinished.
+    async fn write_the_rest(&mut self, over: &Over) -> Result<(), StoreError> {
+        self.finish_words().await?;
+        self.close_calls().await?;
+        self.tell_noise(Told::InTheEnd).await?;
+        if matches!(over, Over::Silent) {
+            // The keeper waits for this before it leaves.
+            self.note_taken(1).await?;
+            self.say_the_rest().await?;
+        }
+        Ok(())
+    }
+
+    async fn end_in_ledger(
+        &mut self,
+        over: &Over,
+        why: &str,
+        outcome: &TurnOutcome,
+    ) -> Result<(), StoreError> {
+        let workspace = self.session.workspace;
+        let agents = self.agents.clone();
+        agents
+            .end_run(workspace, &self.run, &self.directory, why)
+            .await?;
+        self.end_turns_of_life(over, outcome).await
     }
 
     /// Ends the turn that was under way. One that waits is for the next life, unless this one took up none: then it
@@ -288,7 +357,7 @@ impl Driver {
         let Shared {
             store, clock, live, ..
         } = self.agents.shared();
-        if let Some(turn) = self.turn.take() {
+        if let Some(turn) = self.turn {
             store
                 .end_turn(self.session.workspace, turn, outcome, clock.now())
                 .await?;

@@ -5,9 +5,9 @@ use std::path::Path;
 use countersign_core::ask::{Ask, AskState, Door, Withdrawal};
 use countersign_core::digest::Digest;
 use countersign_core::session::{Item, Session, ToolStatus};
-use countersign_engine::acp::ask::{self, UnreadableAsk, permission_ask};
+use countersign_engine::acp::ask::{self, UnreadableAsk, permission_ask, permission_ask_again};
 use countersign_engine::acp::elicitation::{self, elicitation_ask};
-use countersign_engine::acp::initialize::Offer;
+use countersign_engine::acp::initialize::Shape;
 use countersign_engine::acp::lines::{Line, Piece};
 use countersign_engine::acp::message::{self, Incoming as Message, Noise, Params, RpcError, RpcId};
 use countersign_engine::acp::tool_call::{ToolCall, ToolCallChange};
@@ -17,7 +17,7 @@ use countersign_store::{NewAsk, Opened, StoreError};
 use serde_json::Value;
 
 use crate::acp::answers;
-use crate::acp::driver::Driver;
+use crate::acp::driver::{Driver, Told};
 use crate::acp::wire::Purpose;
 use crate::acp::words::{Said, Words};
 
@@ -25,6 +25,8 @@ use crate::acp::words::{Said, Words};
 const ID_LIMIT: usize = 500;
 /// More tool calls than an agent has open at once.
 const OPEN_CALLS: usize = 1_024;
+/// How often an agent may change what one request asks for.
+const CHANGES: u32 = 20;
 /// The longest name of a tool call that is written down as it is.
 const CALL_LIMIT: usize = 200;
 
@@ -74,7 +76,7 @@ impl Driver {
             elicitation::METHOD => elicitation_ask(id, params, &self.session.native_id),
             _ => {
                 let reply = message::unknown_method(id, method);
-                self.out.push(Purpose::Other, reply_tag(line), reply);
+                self.reply(line, reply);
                 return Ok(());
             }
         };
@@ -98,7 +100,14 @@ impl Driver {
 
     fn refuse(&mut self, line: &Line, id: &RpcId, why: &str) {
         let reply = message::error(id, RpcError::INVALID_PARAMS, why);
-        self.out.push(Purpose::Other, reply_tag(line), reply);
+        self.reply(line, reply);
+    }
+
+    /// Answers the request in `line` with something that is in no outbox.
+    fn reply(&mut self, line: &Line, reply: Vec<u8>) {
+        let tag = format!("reply-{}", line.start);
+        let purpose = Purpose::Reply { start: line.start };
+        self.out.push(purpose, tag, reply);
     }
 
     async fn open_ask(
@@ -109,6 +118,16 @@ impl Driver {
     ) -> Result<(), StoreError> {
         self.finish_words().await?;
         self.settle_calls().await?;
+        match self.hand_in(asked).await? {
+            Opened::Fresh(ask) => self.take_fresh(ask).await,
+            Opened::Known(ask) => {
+                self.take_known(line, id, &ask);
+                Ok(())
+            }
+        }
+    }
+
+    async fn hand_in(&mut self, asked: EngineAsk) -> Result<Opened, StoreError> {
         let shared = self.agents.shared();
         let now = shared.clock.now();
         let new = NewAsk {
@@ -124,15 +143,57 @@ impl Driver {
             options: asked.options,
             expires_at: shared.settings.ask_expiry.map(|life| now.after(life)),
         };
-        match shared.store.open_ask(new, now).await? {
-            Opened::Fresh(ask) => {
-                tracing::info!(ask.id = %ask.id, session.id = %self.session.id, "ask `{}` was opened", ask.id);
-                self.has_parcels |= ask.state != AskState::Open;
-                self.asks.insert(ask.id);
-            }
-            Opened::Known(ask) => self.take_known(line, id, &ask),
+        shared.store.open_ask(new, now).await
+    }
+
+    async fn take_fresh(&mut self, ask: Ask) -> Result<(), StoreError> {
+        tracing::info!(ask.id = %ask.id, session.id = %self.session.id, "ask `{}` was opened", ask.id);
+        self.has_parcels |= ask.state != AskState::Open;
+        self.asks.insert(ask.id);
+        if let Some(call) = answers::tool_call(&ask) {
+            self.asking.insert(call.to_owned(), ask.id);
+        }
+        if self.cancelled_until.is_some() {
+            // The agent wrote it before it read that the turn is cancelled: some run a tool on a late leave.
+            self.withdraw(&ask, &Withdrawal::TurnCancelled).await?;
         }
         Ok(())
+    }
+
+    /// What a person is shown is what will run: if the agent changes what it has asked for, it is asked anew.
+    async fn ask_anew(&mut self, call: &str) -> Result<(), StoreError> {
+        let Some(id) = self.asking.get(call).copied() else {
+            return Ok(());
+        };
+        let Some(ask) = self.shared().store.ask(id).await? else {
+            return Ok(());
+        };
+        let is_live = matches!(ask.state, AskState::Open | AskState::Answered(..));
+        let leaves = self.out.is_leaving(id) || self.out.was_accepted(&id.to_string());
+        let Some(request) = RpcId::of_ask(&ask.native_id).filter(|_| is_live && !leaves) else {
+            return Ok(());
+        };
+        let params = Params::of(&ask.raw["request"]);
+        let directory = Path::new(&self.session.directory);
+        let again = permission_ask_again(&request, &params, &self.calls, &self.agent, directory);
+        let Ok(mut again) = again else {
+            return Ok(());
+        };
+        if answers::asks_the_same(&ask.raw, &again.raw) {
+            return Ok(());
+        }
+        let number = answers::number(&ask) + 1;
+        if number > CHANGES {
+            let text = "The agent kept changing what it asked for. It was refused.".to_owned();
+            self.note("changing ask", text).await?;
+            return self.withdraw(&ask, &Withdrawal::SessionEnded).await;
+        }
+        again.native_id = request.for_ask(number);
+        self.settle_calls().await?;
+        // The new one first: a server that ends in between leaves two, of which the next keeps this one.
+        let opened = self.hand_in(again).await?.into_ask();
+        self.give_way(&ask).await?;
+        self.take_fresh(opened).await
     }
 
     /// A request that is in the ledger: said again to this server, or an id that the agent uses twice.
@@ -141,11 +202,10 @@ impl Driver {
             // It waits for its answer as before.
             AskState::Open | AskState::Answered(..) => {}
             // An earlier server may have gone before it could say so.
-            AskState::Withdrawn { .. } if line.start < self.replayed_until => {
-                let reply = answers::cancelled(ask, id);
-                self.out.push(Purpose::Other, ask.id.to_string(), reply);
-            }
-            AskState::Delivered(..) | AskState::Undeliverable(..) | AskState::Expired { .. }
+            AskState::Withdrawn { .. }
+            | AskState::Delivered(..)
+            | AskState::Undeliverable(..)
+            | AskState::Expired { .. }
                 if line.start < self.replayed_until => {}
             AskState::Delivered(..)
             | AskState::Undeliverable(..)
@@ -164,8 +224,11 @@ impl Driver {
             return Ok(());
         };
         let live = self.shared().store.live_asks(self.run.id).await?;
-        for ask in live.iter().filter(|ask| ask.native_id == request) {
-            self.withdraw(ask, &Withdrawal::SessionEnded).await?;
+        for ask in live {
+            let id = RpcId::of_ask(&ask.native_id);
+            if id.is_some_and(|id| id.is_same(&request)) {
+                self.withdraw(&ask, &Withdrawal::SessionEnded).await?;
+            }
         }
         Ok(())
     }
@@ -174,6 +237,9 @@ impl Driver {
         let news = update::read(params);
         if news.session.as_deref() != Some(self.session.native_id.as_str()) {
             return self.note_foreign().await;
+        }
+        if self.tells_history && tells_what_was_said(&news.update) {
+            return Ok(());
         }
         match news.update {
             Update::Text(chunk) => self.say(line, chunk.message, chunk.text, false).await,
@@ -196,7 +262,9 @@ impl Driver {
                 let text = format!("{} of {} tokens are in use.", usage.used, usage.size);
                 self.page().put(&key, &Item::Notice { text }).await
             }
-            Update::State(State::Idle(reason)) if self.agent.offer == Offer::Two => {
+            // One that comes again from before this turn's prompt ended another turn.
+            Update::State(State::Idle(reason)) if self.shape == Shape::Two && self.is_prompted => {
+                self.await_answers().await?;
                 self.end_with(&reason).await
             }
             // What somebody said is in the transcript already, and the rest is not shown anywhere yet.
@@ -239,6 +307,7 @@ impl Driver {
     }
 
     async fn take_tool(&mut self, line: &Line, change: ToolCallChange) -> Result<(), StoreError> {
+        let is_about_the_act = change.is_about_the_act();
         let call = self.calls.take(change);
         let id = call.id.clone();
         let is_new = !self.open_calls.contains_key(&id);
@@ -250,7 +319,7 @@ impl Driver {
                 self.open_calls.remove(&id);
             }
         }
-        self.changed_calls.insert(id);
+        self.changed_calls.insert(id.clone());
         if self.open_calls.len() > OPEN_CALLS {
             // Those that are forgotten cannot be joined with anything any more.
             let calls = &self.calls;
@@ -260,6 +329,9 @@ impl Driver {
             // It has its place behind what was said before it.
             self.finish_words().await?;
             self.settle_calls().await?;
+        }
+        if is_about_the_act {
+            self.ask_anew(&id).await?;
         }
         Ok(())
     }
@@ -280,23 +352,12 @@ impl Driver {
     pub(super) async fn close_calls(&mut self) -> Result<(), StoreError> {
         self.settle_calls().await?;
         for id in std::mem::take(&mut self.open_calls).into_keys() {
-            let Some(Item::Tool {
-                tool,
-                input,
-                output,
-                child,
-                ..
-            }) = self.calls.get(&id).map(ToolCall::item)
-            else {
+            let Some(mut item) = self.calls.get(&id).map(ToolCall::item) else {
                 continue;
             };
-            let item = Item::Tool {
-                tool,
-                status: ToolStatus::Failed,
-                input,
-                output,
-                child,
-            };
+            if let Item::Tool { status, .. } = &mut item {
+                *status = ToolStatus::Failed;
+            }
             self.page().put(&self.key_of_call(&id), &item).await?;
         }
         Ok(())
@@ -314,22 +375,15 @@ impl Driver {
     }
 
     async fn take_noise(&mut self, noise: &Noise) -> Result<(), StoreError> {
-        self.noise += 1;
-        if self.noise > 1 {
-            return Ok(());
-        }
-        let text = format!("{noise}: {}", noise.text);
-        self.page()
-            .put(&format!("{}/noise", self.run.id), &Item::Notice { text })
-            .await
+        self.noise.take(noise);
+        self.tell_noise(Told::AtOnce).await
     }
 
-    /// Says how much noise there was in the end.
-    pub(super) async fn tell_noise(&mut self) -> Result<(), StoreError> {
-        if self.noise <= 1 {
+    /// Says how much noise there was, if that is news.
+    pub(super) async fn tell_noise(&mut self, when: Told) -> Result<(), StoreError> {
+        let Some(text) = self.noise.news(when) else {
             return Ok(());
-        }
-        let text = format!("The agent wrote {} lines that are no messages.", self.noise);
+        };
         self.page()
             .put(&format!("{}/noise", self.run.id), &Item::Notice { text })
             .await
@@ -381,8 +435,23 @@ impl Driver {
     }
 }
 
-fn reply_tag(line: &Line) -> String {
-    format!("reply-{}", line.start)
+/// Whether an update tells of something that was said or done.
+fn tells_what_was_said(update: &Update) -> bool {
+    match update {
+        Update::Text(_)
+        | Update::Thought(_)
+        | Update::Tool(_)
+        | Update::Plan(_)
+        | Update::User(_)
+        | Update::Notice { .. } => true,
+        Update::Mode(_)
+        | Update::Title(_)
+        | Update::Usage(_)
+        | Update::Commands(_)
+        | Update::Options(_)
+        | Update::State(_)
+        | Update::Unknown { .. } => false,
+    }
 }
 
 fn plan_text(steps: &[PlanStep]) -> String {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use countersign_core::session::Session;
 use countersign_engine::acp::agents::Agent;
-use countersign_engine::acp::initialize::{self, Ability, AgentDescription};
+use countersign_engine::acp::initialize::{self, Ability, AgentDescription, Shape};
 use countersign_engine::acp::launch::Launch;
 use countersign_engine::acp::lines::Piece;
 use countersign_engine::acp::message::{self, Incoming as Message, Params, RpcError, RpcId};
@@ -16,6 +16,7 @@ use countersign_engine::acp::session::{self, Place};
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_store::{Run, StoreError};
 
+use crate::acp::noise::Noises;
 use crate::acp::roster::find;
 use crate::acp::wire::{Heard, Incoming};
 use crate::acp::{Agents, Lifetime};
@@ -100,6 +101,9 @@ impl Agents {
                 return Ok(Err(why));
             }
         };
+        if greeted.shape == Shape::Two {
+            shared.store.set_protocol(run.id, 2).await?;
+        }
         Ok(Ok(Opened {
             taken: greeted.taken,
             native_id: greeted.native_id,
@@ -111,6 +115,9 @@ impl Agents {
                 directory,
                 incoming: greeted.incoming,
                 input: greeted.input,
+                shape: greeted.shape,
+                noise: greeted.noise,
+                tells_history: matches!(wanted, Wanted::Again(_)),
             },
         }))
     }
@@ -144,11 +151,16 @@ fn not_found(agent: &Agent) -> String {
 
 /// Adds to a failure how the agent ended, if it did, and what it said last.
 async fn explain(agent: &Agent, keeper: &Keeper, directory: &std::path::Path, why: &str) -> String {
-    let ended = why == ENDED;
+    let said_before = why.strip_prefix(ENDED);
+    let ended = said_before.is_some();
     let limit = if ended { EXIT_LIMIT } else { Duration::ZERO };
     let how = how_it_ended(keeper, limit).await;
     let mut sentence = match how {
-        Some(how) if ended => format!("{} ended before it was ready: {how}", agent.title),
+        Some(how) if ended => format!(
+            "{} ended before it was ready: {how}{}",
+            agent.title,
+            said_before.unwrap_or_default()
+        ),
         Some(_) | None => format!("{}: {why}", agent.title),
     };
     if let Some(said) = last_words(directory) {
@@ -166,6 +178,8 @@ struct Greeted {
     input: HeldInput,
     native_id: String,
     taken: u64,
+    shape: Shape,
+    noise: Noises,
 }
 
 async fn greet(
@@ -181,20 +195,20 @@ async fn greet(
         input,
         taken: 0,
         acknowledged: 0,
+        noise: Noises::default(),
     };
-    let version = env!("CARGO_PKG_VERSION");
-    let hello = initialize::request("initialize", agent.offer, agent.abilities, version);
-    let described = talk.request("initialize", hello).await?;
-    let described = described.map_err(|error| refused(agent, "initialize", &error))?;
-    let description =
-        initialize::read(agent.offer, &described).map_err(|error| error.to_string())?;
-    let place = Place {
-        directory: PathBuf::from(&workspace.path),
-        additional: Vec::new(),
-    };
-    let native_id = talk.session(agent, &description, &place, wanted).await?;
+    let (native_id, shape) =
+        talk.begin(agent, workspace, wanted)
+            .await
+            .map_err(|why| match talk.noise.first() {
+                // Some say on the wrong stream why they do not work.
+                Some(said) => format!("{why} ({said})"),
+                None => why,
+            })?;
     Ok(Greeted {
         native_id,
+        shape,
+        noise: talk.noise,
         taken: talk.taken,
         incoming: talk.incoming,
         input: talk.input,
@@ -224,9 +238,32 @@ struct Talk {
     input: HeldInput,
     taken: u64,
     acknowledged: u64,
+    noise: Noises,
 }
 
 impl Talk {
+    /// Learns who the agent is and opens the session that is wanted; returns what the agent calls it, and in which
+    /// version it answers.
+    async fn begin(
+        &mut self,
+        agent: &Agent,
+        workspace: &countersign_core::session::Workspace,
+        wanted: Wanted<'_>,
+    ) -> Result<(String, Shape), String> {
+        let version = env!("CARGO_PKG_VERSION");
+        let hello = initialize::request("initialize", agent.offer, agent.abilities, version);
+        let described = self.request("initialize", hello).await?;
+        let described = described.map_err(|error| refused(agent, "initialize", &error))?;
+        let description =
+            initialize::read(agent.offer, &described).map_err(|error| error.to_string())?;
+        let place = Place {
+            directory: PathBuf::from(&workspace.path),
+            additional: Vec::new(),
+        };
+        let native_id = self.session(agent, &description, &place, wanted).await?;
+        Ok((native_id, description.shape))
+    }
+
     /// Opens the session that is wanted, and returns what the agent calls it.
     async fn session(
         &mut self,
@@ -347,7 +384,11 @@ impl Talk {
                 sent.map_err(|_| ENDED.to_owned())?;
                 Ok(None)
             }
-            Message::Notification { .. } | Message::Noise(_) => Ok(None),
+            Message::Noise(noise) => {
+                self.noise.take(&noise);
+                Ok(None)
+            }
+            Message::Notification { .. } => Ok(None),
         }
     }
 }

@@ -7,19 +7,22 @@ use countersign_core::delivery::{Evidence, Undeliverable};
 use countersign_core::digest::Digest;
 use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
-use countersign_engine::acp::initialize::{Offer, Shape};
 use countersign_engine::acp::message::{Params, RpcError, RpcId};
 use countersign_engine::acp::session::{self, PromptAnswer, PromptPart, StopReason, read_prompt};
 use countersign_engine::keeper::KeeperError;
-use countersign_store::{NewTurn, Parcel, StoreError};
+use countersign_store::{AskFilter, NewTurn, Parcel, StoreError};
 use tokio::time::Instant;
 
-use crate::acp::driver::Driver;
+use crate::acp::driver::{Driver, Told};
 use crate::acp::wire::Purpose;
 use crate::acp::{answers, failed};
 
 /// How long an agent has to end a turn that was cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(10);
+/// How long an answer that is on its way may take to be with an agent that ends its turn.
+const ANSWERS_LIMIT: Duration = Duration::from_secs(2);
+/// More asks than one turn has.
+const ASKS_OF_A_TURN: i64 = 200;
 /// How long after a try an answer is due again; within one life of the agent it is never sent twice.
 const DUE_AGAIN: Duration = Duration::from_secs(1);
 /// The longest title that is made of a prompt, in characters.
@@ -29,16 +32,52 @@ impl Driver {
     /// Takes up the oldest turn that has not ended: prompts the agent, unless it was prompted before.
     pub(super) async fn take_up_turn(&mut self) -> Result<(), StoreError> {
         let turns = self.shared().store.open_turns(self.session.id).await?;
-        if let Some(turn) = turns.first() {
-            self.prompt(turn).await?;
-        }
         self.look_for_turns = false;
+        for turn in turns {
+            let is_with_agent = self.out.was_accepted(&turn.id.to_string());
+            if turn.cancelled_at.is_some() && !is_with_agent {
+                self.end_in_ledger_alone(turn.id).await?;
+                continue;
+            }
+            self.prompt(&turn).await?;
+            if is_with_agent {
+                // It is a turn of an earlier server: what that server knew of it is in the ledger.
+                self.has_denied = self.has_denied_since(&turn).await?;
+            }
+            if turn.cancelled_at.is_some() {
+                self.cancel().await?;
+            }
+            return Ok(());
+        }
         Ok(())
+    }
+
+    /// Ends a turn as cancelled that the agent never heard of.
+    async fn end_in_ledger_alone(&mut self, turn: TurnId) -> Result<(), StoreError> {
+        let shared = self.agents.shared();
+        let outcome = TurnOutcome::Cancelled;
+        shared
+            .store
+            .end_turn(self.session.workspace, turn, &outcome, shared.clock.now())
+            .await?;
+        Ok(())
+    }
+
+    async fn has_denied_since(&mut self, turn: &Turn) -> Result<bool, StoreError> {
+        let filter = AskFilter {
+            session: Some(self.session.id),
+            ..AskFilter::default()
+        };
+        let asks = self.shared().store.asks(filter, ASKS_OF_A_TURN).await?;
+        Ok(asks
+            .iter()
+            .any(|ask| ask.opened_at >= turn.started_at && answers::is_no(ask)))
     }
 
     async fn prompt(&mut self, turn: &Turn) -> Result<(), StoreError> {
         let item = Item::Prompt {
             text: turn.prompt.clone(),
+            follows: turn.follows,
         };
         let id = turn.id.to_string();
         self.page().put(&format!("{id}/prompt"), &item).await?;
@@ -51,7 +90,9 @@ impl Driver {
         self.turn = Some(turn.id);
         self.turns_taken += 1;
         self.has_denied = false;
-        if !self.out.was_accepted(&id) {
+        self.tells_history = false;
+        self.is_prompted = self.out.was_accepted(&id);
+        if !self.is_prompted {
             let parts = vec![PromptPart::Text(turn.prompt.clone())];
             let line = session::prompt(&id, &self.session.native_id, parts);
             self.out.push(Purpose::Prompt(turn.id), id, line);
@@ -96,12 +137,10 @@ impl Driver {
         if !is_ours {
             return Ok(());
         }
-        let shape = match self.agent.offer {
-            Offer::One => Shape::One,
-            Offer::Two => Shape::Two,
-        };
+        self.is_prompted = true;
+        self.await_answers().await?;
         match outcome {
-            Ok(result) => match read_prompt(shape, &result) {
+            Ok(result) => match read_prompt(self.shape, &result) {
                 PromptAnswer::Ended(reason) => self.end_with(&reason).await,
                 PromptAnswer::Taken { .. } => Ok(()),
             },
@@ -150,8 +189,8 @@ impl Driver {
             return Ok(());
         };
         self.finish_words().await?;
-        self.settle_calls().await?;
-        self.tell_noise().await?;
+        self.close_calls().await?;
+        self.tell_noise(Told::InTheEnd).await?;
         // The agent has gone on without them.
         self.withdraw_all(&Withdrawal::SessionEnded).await?;
         let shared = self.agents.shared();
@@ -165,28 +204,30 @@ impl Driver {
             .set_activity(self.session.id, Activity::Idle, now)
             .await?;
         shared.live.forget(self.session.id);
-        self.open_calls.clear();
         self.turn = None;
         self.cancelled_until = None;
         self.look_for_turns = true;
         self.note_taken(1).await
     }
 
+    /// Waits for what is on its way to an agent that has gone on: the reason of a denial goes before what comes next.
+    pub(super) async fn await_answers(&mut self) -> Result<(), StoreError> {
+        let until = Instant::now() + ANSWERS_LIMIT;
+        while self.out.is_answering_any() {
+            match tokio::time::timeout_at(until, self.out.progress()).await {
+                Ok(Some((purpose, written))) => self.take_written(purpose, written).await?,
+                Ok(None) => {}
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
     /// Stops what is going on: the ledger first, then the agent, which has a while to come to an end.
     pub(super) async fn cancel(&mut self) -> Result<(), StoreError> {
-        let shared = self.agents.shared();
-        for waiting in shared.store.open_turns(self.session.id).await? {
-            if Some(waiting.id) != self.turn {
-                let now = shared.clock.now();
-                shared
-                    .store
-                    .end_turn(
-                        self.session.workspace,
-                        waiting.id,
-                        &TurnOutcome::Cancelled,
-                        now,
-                    )
-                    .await?;
+        for waiting in self.shared().store.open_turns(self.session.id).await? {
+            if Some(waiting.id) != self.turn && waiting.cancelled_at.is_some() {
+                self.end_in_ledger_alone(waiting.id).await?;
             }
         }
         if let Some(turn) = self.turn
@@ -229,6 +270,7 @@ impl Driver {
         if !ended {
             let why = match why {
                 Withdrawal::TurnCancelled => Undeliverable::TurnCancelled,
+                Withdrawal::Changed => Undeliverable::Changed,
                 Withdrawal::SessionEnded
                 | Withdrawal::EngineGone
                 | Withdrawal::SiblingDenied { .. }
@@ -236,12 +278,24 @@ impl Driver {
             };
             self.shared().store.give_up(ask.id, &why, now).await?;
         }
-        self.asks.remove(&ask.id);
-        if let Some(id) = RpcId::from_text(&ask.native_id) {
+        self.forget_ask(ask.id);
+        if *why != Withdrawal::Changed
+            && let Some(id) = RpcId::of_ask(&ask.native_id)
+        {
             let line = answers::cancelled(ask, &id);
             self.out.push(Purpose::Other, ask.id.to_string(), line);
         }
         Ok(())
+    }
+
+    /// Ends an ask in whose place another stands: the request itself goes on.
+    pub(super) async fn give_way(&mut self, ask: &Ask) -> Result<(), StoreError> {
+        self.withdraw(ask, &Withdrawal::Changed).await
+    }
+
+    fn forget_ask(&mut self, ask: AskId) {
+        self.asks.remove(&ask);
+        self.asking.retain(|_, asking| *asking != ask);
     }
 
     /// Puts what the ledger has for the agent on its way.
@@ -259,7 +313,7 @@ impl Driver {
         let ask = &parcel.ask;
         let shared = self.agents.shared();
         let now = shared.clock.now();
-        let id = RpcId::from_text(&ask.native_id);
+        let id = RpcId::of_ask(&ask.native_id);
         let Some(id) = id.filter(|_| Digest::of_json(&ask.raw) == ask.digest) else {
             let message = "what was asked is not what is in the ledger".to_owned();
             return self
@@ -270,6 +324,7 @@ impl Driver {
             Ok(line) => {
                 let due = now.after(DUE_AGAIN);
                 if shared.store.begin_sending(ask.id, due, now).await? {
+                    self.has_denied |= answers::is_no(ask);
                     let purpose = Purpose::Answer(ask.id);
                     self.out.push(purpose, ask.id.to_string(), line);
                 }
@@ -287,7 +342,7 @@ impl Driver {
     }
 
     async fn give_up(&mut self, ask: AskId, why: &Undeliverable) -> Result<(), StoreError> {
-        self.asks.remove(&ask);
+        self.forget_ask(ask);
         let shared = self.agents.shared();
         shared.store.give_up(ask, why, shared.clock.now()).await?;
         Ok(())
@@ -302,9 +357,12 @@ impl Driver {
         let shared = self.agents.shared();
         let now = shared.clock.now();
         match (purpose, written) {
-            (Purpose::Prompt(turn), Ok(())) => shared.store.mark_turn_sent(turn, now).await,
+            (Purpose::Prompt(turn), Ok(())) => {
+                self.is_prompted = true;
+                self.agents.shared().store.mark_turn_sent(turn, now).await
+            }
             (Purpose::Answer(ask), Ok(())) => self.prove(ask).await,
-            (Purpose::Other, Ok(())) => Ok(()),
+            (Purpose::Reply { .. } | Purpose::Other, Ok(())) => Ok(()),
             // The agent or its keeper is gone, and what follows from that follows from the end of its output.
             (
                 _,
@@ -321,7 +379,7 @@ impl Driver {
                 let message = error.to_string();
                 self.give_up(ask, &Undeliverable::Refused { message }).await
             }
-            (Purpose::Other, Err(error)) => {
+            (Purpose::Reply { .. } | Purpose::Other, Err(error)) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "an agent was not told something"
@@ -333,11 +391,10 @@ impl Driver {
 
     /// The reply is in the agent's input: that is all that can be proved, for the agent acknowledges nothing.
     async fn prove(&mut self, id: AskId) -> Result<(), StoreError> {
-        self.asks.remove(&id);
+        self.forget_ask(id);
         let Some(ask) = self.shared().store.ask(id).await? else {
             return Ok(());
         };
-        self.has_denied |= answers::is_no(&ask);
         // Before it counts as delivered, so that the reason is not lost with a server that ends in between.
         self.follow_up(&ask).await?;
         let evidence = Evidence::Written {
@@ -354,11 +411,16 @@ impl Driver {
         Ok(())
     }
 
-    /// The protocol has no place for the reason of a denial: it follows as the next prompt.
+    /// The protocol has no place for the reason of a denial: it follows as the next prompt. A rule's no is not
+    /// explained: an agent that tries again for every explanation would never come to an end. Nor is one of a turn that
+    /// somebody has cancelled meanwhile.
     async fn follow_up(&mut self, ask: &Ask) -> Result<(), StoreError> {
         let Some(answer) = ask.state.answer() else {
             return Ok(());
         };
+        if answer.rule.is_some() || self.cancelled_until.is_some() {
+            return Ok(());
+        }
         let (Some(reason), Some(id)) = (answer.choice.reason(), turn_after(ask.id)) else {
             return Ok(());
         };
@@ -370,6 +432,7 @@ impl Driver {
             prompt: format!("`{what}` was denied. The reason: {reason}"),
             model: None,
             agent: None,
+            follows: Some(ask.id),
         };
         let shared = self.agents.shared();
         shared

@@ -128,6 +128,12 @@ pub(super) enum Purpose {
     Answer(AskId),
     /// The prompt of a turn.
     Prompt(TurnId),
+    /// The reply to a request that is in no outbox: what the agent wrote from there on is not let go before it is
+    /// written, so that the next server makes it again.
+    Reply {
+        /// Where the request began.
+        start: u64,
+    },
     /// Anything else: nobody waits for it.
     Other,
 }
@@ -182,11 +188,34 @@ impl Outgoing {
     /// Whether the answer to `ask` is on its way.
     pub(super) fn is_answering(&self, ask: AskId) -> bool {
         let wanted = Purpose::Answer(ask);
-        self.waiting.iter().any(|frame| frame.purpose == wanted)
-            || self
-                .writing
-                .as_ref()
-                .is_some_and(|(purpose, _)| *purpose == wanted)
+        self.purposes().any(|purpose| purpose == wanted)
+    }
+
+    /// Whether the answer to `ask` has begun to leave.
+    pub(super) fn is_leaving(&self, ask: AskId) -> bool {
+        let mut writing = self.writing.iter().map(|(purpose, _)| *purpose);
+        writing.any(|purpose| purpose == Purpose::Answer(ask))
+    }
+
+    /// Whether an answer to any ask is on its way.
+    pub(super) fn is_answering_any(&self) -> bool {
+        self.purposes()
+            .any(|purpose| matches!(purpose, Purpose::Answer(_)))
+    }
+
+    /// Where the first request began whose reply has not been written.
+    pub(super) fn first_unanswered(&self) -> Option<u64> {
+        self.purposes()
+            .filter_map(|purpose| match purpose {
+                Purpose::Reply { start } => Some(start),
+                Purpose::Answer(_) | Purpose::Prompt(_) | Purpose::Other => None,
+            })
+            .min()
+    }
+
+    fn purposes(&self) -> impl Iterator<Item = Purpose> + '_ {
+        let writing = self.writing.iter().map(|(purpose, _)| *purpose);
+        writing.chain(self.waiting.iter().map(|frame| frame.purpose))
     }
 
     pub(super) fn has_room(&self) -> bool {

@@ -379,6 +379,7 @@ impl EngineRun {
             prompt: text,
             model: None,
             agent: None,
+            follows: Some(ask.id),
         };
         let (turn, _) = store
             .begin_turn(session.workspace, new, &answer.by, now)

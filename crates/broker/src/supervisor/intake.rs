@@ -239,7 +239,10 @@ pub(super) fn item(part: &Part, from_user: bool) -> Option<Item> {
     let text = || part.text.clone();
     match part.kind.as_str() {
         "text" if part.synthetic || part.text.is_empty() => None,
-        "text" if from_user => Some(Item::Prompt { text: text() }),
+        "text" if from_user => Some(Item::Prompt {
+            text: text(),
+            follows: None,
+        }),
         "text" => part.time.end.map(|_| Item::Text { text: text() }),
         "reasoning" if !part.text.is_empty() => {
             part.time.end.map(|_| Item::Thought { text: text() })
@@ -258,6 +261,7 @@ pub(super) fn item(part: &Part, from_user: bool) -> Option<Item> {
             } else {
                 state.error.clone()
             },
+            changes: Vec::new(),
             child: state
                 .metadata
                 .get("sessionId")

@@ -41,6 +41,7 @@ pub(crate) async fn send_turn(
 ) -> Result<(), BrokerError> {
     let item = Item::Prompt {
         text: turn.prompt.clone(),
+        follows: turn.follows,
     };
     store
         .put_item(

@@ -244,6 +244,7 @@ mod tests {
                     status,
                     input: json!({"command": "ls \u{1b}[2K"}),
                     output: output.to_owned(),
+                    changes: Vec::new(),
                     child: None,
                 },
             )

@@ -12,7 +12,7 @@ use std::path::Path;
 use countersign_core::ask::{OfferedOption, OptionKind, Question, QuestionOption, Subject};
 use serde_json::{Value, json};
 
-use crate::acp::agents::Agent;
+use crate::acp::agents::{Agent, RefusalEffect};
 use crate::acp::ask::identity::Identity;
 use crate::acp::fields::Fields;
 use crate::acp::message::{Params, RpcId};
@@ -53,15 +53,42 @@ pub fn permission_ask(
     agent: &Agent,
     directory: &Path,
 ) -> Result<EngineAsk, UnreadableAsk> {
+    let fields = Fields::read(params.text());
+    let learn = |change| calls.take(change).clone();
+    let wanted = Wanted::read(&fields, learn);
+    ask_for(id, params, wanted, agent, directory)
+}
+
+/// The ask in a request that came earlier, with what was said about its tool call since.
+pub fn permission_ask_again(
+    id: &RpcId,
+    params: &Params,
+    calls: &ToolCalls,
+    agent: &Agent,
+    directory: &Path,
+) -> Result<EngineAsk, UnreadableAsk> {
+    let fields = Fields::read(params.text());
+    let look_up = |change: ToolCallChange| calls.get(&change.id).cloned().unwrap_or_default();
+    let wanted = Wanted::read(&fields, look_up);
+    ask_for(id, params, wanted, agent, directory)
+}
+
+fn ask_for(
+    id: &RpcId,
+    params: &Params,
+    wanted: Wanted,
+    agent: &Agent,
+    directory: &Path,
+) -> Result<EngineAsk, UnreadableAsk> {
     let request = params.value().map_err(UnreadableAsk::Params)?;
     let fields = Fields::read(params.text());
     let session = fields.text("sessionId").ok_or(UnreadableAsk::NoSession)?;
-    let wanted = Wanted::read(&fields, calls);
-    let options = offered(&fields);
+    let options = offered(&fields, agent);
     let questions = questions(&wanted.call);
     let identity = identity::identify(&wanted, directory);
     let person = person_needed(&wanted, &options, &questions, identity.as_ref(), agent);
-    let shown = shown::shown(&wanted, identity.as_ref(), directory);
+    let mut shown = shown::shown(&wanted, identity.as_ref(), directory);
+    shown.extend(shown::without_refusal(&options));
     let record = wanted.call.record();
     let arguments = arguments(&wanted, &record);
     let subject = if questions.is_empty() {
@@ -103,7 +130,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn read(fields: &Fields<'_>, calls: &mut ToolCalls) -> Self {
+    /// Reads what a request says; `join` adds what else is known of the tool call that it names.
+    fn read(fields: &Fields<'_>, join: impl FnOnce(ToolCallChange) -> ToolCall) -> Self {
         let subject = fields.object("subject");
         let command = (subject.text_or_empty("type") == "command")
             .then(|| subject.text("command"))
@@ -116,7 +144,7 @@ impl Wanted {
         ]
         .iter()
         .find_map(ToolCallChange::read)
-        .map(|change| calls.take(change).clone())
+        .map(join)
         .unwrap_or_default();
         let words = [fields.text("title"), fields.text("description")];
         Self {
@@ -128,25 +156,39 @@ impl Wanted {
 }
 
 /// The options, as they are offered; one without an id cannot be chosen and is none.
-fn offered(fields: &Fields<'_>) -> Vec<OfferedOption> {
+fn offered(fields: &Fields<'_>, agent: &Agent) -> Vec<OfferedOption> {
     fields
         .objects("options")
         .iter()
         .filter_map(|option| {
             let id = option.text("optionId")?;
+            let kind = match option.text_or_empty("kind").as_str() {
+                "allow_once" => OptionKind::AllowOnce,
+                "allow_always" => OptionKind::AllowAlways,
+                "reject_once" => OptionKind::Deny,
+                "reject_always" => OptionKind::DenyAlways,
+                _ => OptionKind::Other,
+            };
             Some(OfferedOption {
                 name: option.text("name").unwrap_or_else(|| id.clone()),
-                kind: match option.text_or_empty("kind").as_str() {
-                    "allow_once" => OptionKind::AllowOnce,
-                    "allow_always" => OptionKind::AllowAlways,
-                    "reject_once" => OptionKind::Deny,
-                    "reject_always" => OptionKind::DenyAlways,
-                    _ => OptionKind::Other,
-                },
+                note: note(&id, kind, agent).to_owned(),
+                kind,
                 id,
             })
         })
         .collect()
+}
+
+/// What somebody has to know before they pick an option.
+fn note<'a>(id: &str, kind: OptionKind, agent: &'a Agent) -> &'a str {
+    match (kind, agent.refusal) {
+        (OptionKind::AllowAlways, _) => agent.lasting_sentence(id),
+        (OptionKind::Deny | OptionKind::DenyAlways, RefusalEffect::EndsTurn) => {
+            "This agent ends its turn when it is refused."
+        }
+        (OptionKind::AllowOnce | OptionKind::Other, _)
+        | (OptionKind::Deny | OptionKind::DenyAlways, RefusalEffect::GoesOn) => "",
+    }
 }
 
 /// Questions that come as a request for leave: so one agent asks them.

@@ -48,6 +48,7 @@ pub fn elicitation_ask(
             id: DECLINE.to_owned(),
             name: "Decline to answer".to_owned(),
             kind: OptionKind::Deny,
+            note: String::new(),
         }],
         tool_call: fields.text("toolCallId"),
         person: Some(PersonNeeded::Question),

@@ -56,6 +56,31 @@ impl RpcId {
         }
     }
 
+    /// The id of the request that an ask answers, from what the ask is called: see [`RpcId::for_ask`].
+    pub fn of_ask(called: &str) -> Option<Self> {
+        let text = match called.rsplit_once(' ') {
+            Some((text, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => text,
+            Some(_) | None => called,
+        };
+        Self::from_text(text)
+    }
+
+    /// What the `number`th ask for one request is called, from one on. The first goes by the id alone; no text of an
+    /// id ends with a blank and digits.
+    pub fn for_ask(&self, number: u32) -> String {
+        if number <= 1 {
+            self.0.clone()
+        } else {
+            format!("{} {number}", self.0)
+        }
+    }
+
+    /// Whether another text means the same id.
+    pub fn is_same(&self, text: &str) -> bool {
+        let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+        read(&self.0).is_some_and(|own| read(text).as_ref() == Some(&own))
+    }
+
     /// Its JSON text, such as `7` or `"abc"`.
     pub fn text(&self) -> &str {
         &self.0

@@ -210,6 +210,7 @@ mod tests {
                 id: (*id).to_owned(),
                 name: (*id).to_owned(),
                 kind: *kind,
+                note: String::new(),
             })
             .collect()
     }
@@ -321,6 +322,7 @@ mod tests {
             name: id.clone(),
             id,
             kind,
+            note: String::new(),
         });
         proptest::collection::vec(option, 0..6)
     }

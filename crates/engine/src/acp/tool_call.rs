@@ -5,10 +5,12 @@
 //! of begins one.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
-use countersign_core::session::{Item, ToolStatus};
+use countersign_core::session::{FileDiff, Item, ToolStatus};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use similar::{Algorithm, TextDiff};
 
 use crate::acp::fields::Fields;
 
@@ -16,6 +18,11 @@ use crate::acp::fields::Fields;
 const CALLS: usize = 512;
 /// The most text that is kept of all calls together, in bytes.
 const WEIGHT: usize = 8 * 1024 * 1024;
+
+/// How long a difference is looked for before a coarser one will do.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// The largest change that a transcript shows; an ask shows every one.
+const SHOWN_CHANGE: usize = 256 * 1024;
 
 /// What is known of a tool call.
 #[derive(Debug, Clone, Default)]
@@ -138,6 +145,46 @@ pub(super) fn content_text(block: &Fields<'_>) -> String {
     }
 }
 
+impl ToolCallChange {
+    /// Whether it says something about what will be done, and not only how far it has come.
+    pub fn is_about_the_act(&self) -> bool {
+        self.name.is_some()
+            || self.input.is_some()
+            || self.content.is_some()
+            || self.locations.is_some()
+    }
+}
+
+impl FileChange {
+    /// The change as a unified difference, whole.
+    pub fn patch(&self) -> String {
+        let old = self.old.as_deref().unwrap_or_default();
+        let before = match &self.old {
+            Some(_) => self.path.as_str(),
+            None => "/dev/null",
+        };
+        TextDiff::configure()
+            .algorithm(Algorithm::Myers)
+            .timeout(PATIENCE)
+            .diff_lines(old, self.new.as_str())
+            .unified_diff()
+            .header(before, &self.path)
+            .to_string()
+    }
+
+    fn in_transcript(&self) -> FileDiff {
+        let size = self.old.as_ref().map_or(0, String::len) + self.new.len();
+        FileDiff {
+            path: self.path.clone(),
+            patch: if size > SHOWN_CHANGE {
+                format!("(a change of {size} bytes, which is not shown here)")
+            } else {
+                self.patch()
+            },
+        }
+    }
+}
+
 impl ToolCall {
     fn take(&mut self, change: ToolCallChange) {
         let nothing = |text: &Option<String>| text.as_ref().is_none_or(String::is_empty);
@@ -211,6 +258,7 @@ impl ToolCall {
             status: self.standing(),
             input: self.known_input().unwrap_or_else(|| json!({})),
             output: self.output_text(),
+            changes: self.changes().map(FileChange::in_transcript).collect(),
             child: None,
         }
     }

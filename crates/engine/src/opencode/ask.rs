@@ -66,6 +66,7 @@ fn option(id: &str, name: &str, kind: OptionKind) -> OfferedOption {
         id: id.to_owned(),
         name: name.to_owned(),
         kind,
+        note: String::new(),
     }
 }
 

@@ -31,6 +31,7 @@ async fn an_item_is_rewritten_in_its_place() {
             status: ToolStatus::Running,
             input: json!({ "command": "ls" }),
             output: "a\0b".to_owned(),
+            changes: Vec::new(),
             child: None,
         };
         assert_eq!(put("prt_2", &tool).await, Some(2));
@@ -86,6 +87,7 @@ async fn a_turn_begins_once_and_ends_once() {
                 prompt: prompt.to_owned(),
                 model: Some("stub/large".to_owned()),
                 agent: None,
+                follows: None,
             };
             let begun = store.begin_turn(scene.workspace, turn, &scene.ada, at(1));
             begun.await.unwrap()

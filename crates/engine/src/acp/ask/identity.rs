@@ -1,8 +1,8 @@
 //! What a tool call is, as far as a rule may go by it: from names and inputs that the agent's program
 //! gives, never from titles.
 //!
-//! Where an agent gives no name, the input has to have the form of a known act *and* the agent's kind has to
-//! agree: the kind can only ever take an identity away.
+//! Where an agent gives no name, the input has to have the form of a known act *and nothing else*, and the agent's
+//! kind has to agree: the kind can only ever take an identity away.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -67,6 +67,31 @@ pub(super) const PATH_KEYS: [&str; 9] = [
     "notebook_path",
 ];
 
+/// What the input of a change of a file holds besides its path.
+pub(super) const CONTENT_KEYS: [&str; 11] = [
+    "content",
+    "contents",
+    "new_string",
+    "old_string",
+    "newString",
+    "oldString",
+    "new_str",
+    "old_str",
+    "file_text",
+    "new_content",
+    "edits",
+];
+
+/// What else may be in it.
+const EDIT_KEYS: [&str; 6] = [
+    "replace_all",
+    "replaceAll",
+    "expected_replacements",
+    "insert_line",
+    "view_range",
+    "instruction",
+];
+
 /// Where an input names the directory in which a command runs.
 const DIRECTORY_KEYS: [&str; 4] = ["cwd", "workdir", "working_directory", "directory"];
 
@@ -122,6 +147,7 @@ pub(super) fn identify(wanted: &Wanted, directory: &Path) -> Option<Identity> {
         return Some(shell(command, rest, directory));
     }
     if is(&EDIT_NAMES, "edit")
+        && (name.is_some() || fields.is_none_or(is_plain_edit))
         && let Some(paths) = edited_paths(wanted, fields)
     {
         let mut targets: Vec<String> = paths
@@ -200,6 +226,14 @@ fn quoted_word(word: &Value) -> Option<String> {
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     })
+}
+
+/// Whether an input holds what a change of a file needs and nothing that could make it another act.
+fn is_plain_edit(fields: &Map<String, Value>) -> bool {
+    let is_known = |key: &str| {
+        PATH_KEYS.contains(&key) || CONTENT_KEYS.contains(&key) || EDIT_KEYS.contains(&key)
+    };
+    fields.keys().all(|key| is_known(key))
 }
 
 /// Every file that is to be changed, by what is shown and by what the tool is given.

@@ -1,38 +1,21 @@
 //! What a person has to see of a tool call: what will run first, the agent's own words last and marked.
 
 use std::path::Path;
-use std::time::Duration;
 
-use countersign_core::ask::Shown;
+use countersign_core::ask::{OfferedOption, Shown};
 use serde_json::{Map, Value};
-use similar::{Algorithm, TextDiff};
 
 use crate::acp::ask::Wanted;
-use crate::acp::ask::identity::{Act, Identity, PATH_KEYS, is_outside, split_command};
+use crate::acp::ask::identity::{
+    Act, CONTENT_KEYS, Identity, PATH_KEYS, is_outside, split_command,
+};
+use crate::acp::reply::{Answer, Reply, choose};
 use crate::acp::tool_call::FileChange;
 
 /// What stands over words that the agent, or its model, chose.
 const AGENTS_WORDS: &str = "In the agent's own words";
 /// What stands over them when there is nothing else.
 const ONLY_WORDS: &str = "In the agent's own words, for it does not say what exactly will run";
-
-/// How long a difference is looked for before a coarser one will do.
-const PATIENCE: Duration = Duration::from_millis(250);
-
-/// What the input of a change of files holds besides its path; the difference shows it better.
-const CONTENT_KEYS: [&str; 11] = [
-    "content",
-    "contents",
-    "new_string",
-    "old_string",
-    "newString",
-    "oldString",
-    "new_str",
-    "old_str",
-    "file_text",
-    "new_content",
-    "edits",
-];
 
 /// Everything that a person has to see.
 pub(super) fn shown(wanted: &Wanted, identity: Option<&Identity>, directory: &Path) -> Vec<Shown> {
@@ -54,7 +37,7 @@ pub(super) fn shown(wanted: &Wanted, identity: Option<&Identity>, directory: &Pa
     let changes: Vec<&FileChange> = wanted.call.changes().collect();
     shown.extend(changes.iter().map(|change| Shown::Diff {
         path: change.path.clone(),
-        patch: patch(change),
+        patch: change.patch(),
     }));
     let rest = match (fields, &input) {
         (Some(fields), _) => rest_of(fields, command.is_some(), !changes.is_empty()),
@@ -83,6 +66,14 @@ pub(super) fn shown(wanted: &Wanted, identity: Option<&Identity>, directory: &Pa
             .map(|words| text(label, words)),
     );
     shown
+}
+
+/// What a no would do, where the agent offers none.
+pub(super) fn without_refusal(options: &[OfferedOption]) -> Option<Shown> {
+    match choose(Answer::Deny, options) {
+        Reply::Cancelled(why) => Some(text("If you deny this", &why.to_string())),
+        Reply::Selected(_) | Reply::NeedsPerson(_) => None,
+    }
 }
 
 /// What is left of an input when what is shown better is taken out of it.
@@ -116,22 +107,6 @@ fn agents_words(wanted: &Wanted, command: Option<&str>) -> Vec<String> {
         }
     }
     words
-}
-
-/// A change of a file as a unified difference, whole.
-fn patch(change: &FileChange) -> String {
-    let old = change.old.as_deref().unwrap_or_default();
-    let before = match &change.old {
-        Some(_) => change.path.as_str(),
-        None => "/dev/null",
-    };
-    TextDiff::configure()
-        .algorithm(Algorithm::Myers)
-        .timeout(PATIENCE)
-        .diff_lines(old, change.new.as_str())
-        .unified_diff()
-        .header(before, &change.path)
-        .to_string()
 }
 
 fn text(label: &str, text: &str) -> Shown {

@@ -71,6 +71,7 @@ fn a_call_becomes_an_item_of_the_transcript() {
             status: ToolStatus::Failed,
             input: json!({ "command": "ls" }),
             output: "no such file".to_owned(),
+            changes: Vec::new(),
             child: None,
         }
     );
