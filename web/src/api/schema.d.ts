@@ -1071,6 +1071,13 @@ export interface components {
             /** @description The JSON-RPC id that the reply carries. */
             request: string;
         };
+        /** @description A change of a file. */
+        FileDiff: {
+            /** @description The change, as a unified diff. */
+            patch: string;
+            /** @description The file. */
+            path: string;
+        };
         /**
          * @description One thing that a token can let its actor do.
          * @enum {string}
@@ -1085,6 +1092,7 @@ export interface components {
         };
         /** @description What a finished piece of a transcript is. */
         Item: {
+            follows?: components["schemas"]["AskId"] | null;
             /** @enum {string} */
             kind: "prompt";
             /** @description The words. */
@@ -1100,6 +1108,8 @@ export interface components {
             /** @description The words. */
             text: string;
         } | {
+            /** @description The changes of files that it shows. */
+            changes?: components["schemas"]["FileDiff"][];
             /** @description The session of the sub-agent that it started. */
             child?: string | null;
             /** @description What it was given. */
@@ -1224,6 +1234,8 @@ export interface components {
             kind: components["schemas"]["OptionKind"];
             /** @description What people read. */
             name: string;
+            /** @description What somebody has to know before they pick it, where there is more to it than its kind. */
+            note?: string;
         };
         /**
          * @description What choosing an offered option means.
@@ -1474,6 +1486,8 @@ export interface components {
         Turn: {
             /** @description The agent that was wished for. */
             agent?: string | null;
+            cancelled_at?: components["schemas"]["Timestamp"] | null;
+            follows?: components["schemas"]["AskId"] | null;
             /** @description Its id. */
             id: components["schemas"]["TurnId"];
             /** @description The model that was wished for, as `provider/model`. */
@@ -1522,6 +1536,9 @@ export interface components {
         } | {
             /** @enum {string} */
             kind: "forgotten";
+        } | {
+            /** @enum {string} */
+            kind: "changed";
         } | {
             /** @enum {string} */
             kind: "turn_cancelled";

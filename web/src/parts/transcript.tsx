@@ -4,6 +4,7 @@ import type { ToolCall, TranscriptItem } from "../api/types.ts";
 import type { Transcript } from "../state/transcript.ts";
 import { ledger } from "../state/live.ts";
 import { inputLine } from "../text/tool-input.ts";
+import { DiffView } from "./diff.tsx";
 import { Check, Clock, Cross } from "./icons.tsx";
 import { SessionLink } from "./requester.tsx";
 import { Visible } from "./visible.tsx";
@@ -40,7 +41,9 @@ function Piece(props: { item: TranscriptItem }) {
         <Match when={text("prompt")}>
           {(said) => (
             <>
-              <span class="unseen">Prompt: </span>
+              <Show when={follows(props.item)} fallback={<span class="unseen">Prompt: </span>}>
+                <span class="muted">Countersign, with the reason of a denial</span>
+              </Show>
               <p class="said-text">{said().text}</p>
             </>
           )}
@@ -53,6 +56,9 @@ function Piece(props: { item: TranscriptItem }) {
     </li>
   );
 }
+
+/** Whether Countersign said it to pass on why something was denied. */
+const follows = (item: TranscriptItem): boolean => item.kind === "prompt" && item.follows !== undefined;
 
 function Thought(props: { text: string; isOpen?: boolean }) {
   return (
@@ -105,6 +111,9 @@ function Call(props: { call: ToolCall }) {
       <pre class="code" tabindex="0">
         <Visible text={JSON.stringify(props.call.input, null, 2) ?? ""} />
       </pre>
+      <For each={props.call.changes ?? []}>
+        {(change) => <DiffView path={change.path} patch={change.patch} />}
+      </For>
       <Show when={props.call.output !== ""}>
         <h4>Output</h4>
         <pre class="code" tabindex="0">

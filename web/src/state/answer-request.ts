@@ -11,16 +11,34 @@ export const pick = (option: OfferedOption, reason: string): AnswerRequest => {
 
 const isRefusal = (option: OfferedOption): boolean => option.kind === "deny" || option.kind === "deny_always";
 
+/** Whether the agent names its own options; opencode's are always the same three, which the plain buttons stand for. */
+const namesOptions = (ask: AskView): boolean => ask.door === "acp";
+
+/** The one option of a kind that the agent offers, which the plain button for that kind stands for. */
+export function onlyOption(ask: AskView, kind: OfferedOption["kind"]): OfferedOption | undefined {
+  if (!namesOptions(ask)) return undefined;
+  const alike = ask.options.filter((option) => option.kind === kind);
+  return alike.length === 1 ? alike[0] : undefined;
+}
+
+/** Whether a plain yes can be said: an agent may offer none, or several that a person has to tell apart. */
+export const canAllow = (ask: AskView): boolean => !namesOptions(ask) || onlyOption(ask, "allow_once") !== undefined;
+
+/** Whether a plain no can be said: of several refusals one has to be picked. */
+export const canDeny = (ask: AskView): boolean =>
+  !namesOptions(ask) || ask.options.filter((option) => option.kind === "deny").length <= 1;
+
 /** The agent's options that the plain buttons do not stand for: those that it remembers, and any of several alike. */
 export function ownOptions(ask: AskView): OfferedOption[] {
-  if (ask.door !== "acp") return [];
-  const isOnly = (kind: OfferedOption["kind"]) => ask.options.filter((option) => option.kind === kind).length === 1;
-  return ask.options.filter((option) => !((option.kind === "allow_once" || option.kind === "deny") && isOnly(option.kind)));
+  if (!namesOptions(ask)) return [];
+  const stood = new Set([onlyOption(ask, "allow_once"), onlyOption(ask, "deny")]);
+  return ask.options.filter((option) => !stood.has(option));
 }
 
 /** The colour of an option's button, by what choosing it means. */
-export function tone(option: OfferedOption): "primary" | "danger" | "" {
+export function tone(option: OfferedOption): "primary" | "danger" | "lasting" | "" {
   if (isRefusal(option)) return "danger";
+  if (option.kind === "allow_always") return "lasting";
   return option.kind === "allow_once" ? "primary" : "";
 }
 
