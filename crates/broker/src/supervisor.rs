@@ -12,6 +12,7 @@ mod run;
 mod session;
 mod turn;
 mod unended;
+mod unheard;
 mod verdict;
 
 pub(crate) use cancel::cancel_turn;

@@ -111,6 +111,26 @@ fn control(server: &TestServer) -> RemoteControl {
 }
 
 #[tokio::test]
+async fn a_request_that_the_engine_tells_nobody_of_is_found_all_the_same() {
+    let scene = Scene::set().await;
+    let faults = Faults {
+        withhold_asks: true,
+        ..Faults::default()
+    };
+    scene.control.set_faults(&faults).await;
+    let request = scene.ask_engine("ls").await;
+
+    let ask = scene.ask_in_ledger(&request).await;
+
+    let ask = ask["id"].as_str().expect("an ask has an id");
+    scene.allow(ask).await;
+    let settled = scene.server.api().settled(ask).await;
+    assert_eq!(settled["state"], "delivered", "{settled}");
+    assert_eq!(scene.server.api().alarms().await, Vec::<Value>::new());
+    scene.server.stop().await;
+}
+
+#[tokio::test]
 async fn asks_of_an_engine_that_is_killed_end_quickly_with_the_reason_and_another_one_starts() {
     let mut scene = Scene::set().await;
     scene.set_fault(ReplyFault::Swallowed).await;

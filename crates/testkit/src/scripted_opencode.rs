@@ -98,6 +98,8 @@ pub struct Faults {
     pub delay_acknowledgements_milliseconds: u64,
     /// Whether new permissions come with empty metadata, as from 1.15.3.
     pub withhold_metadata: bool,
+    /// Whether no event tells of new requests, as when a stream is not written to yet.
+    pub withhold_asks: bool,
 }
 
 /// What becomes of replies.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::BrokerError;
 use crate::supervisor::flights::Flights;
 use crate::supervisor::intake::Intake;
-use crate::supervisor::{Link, Report, Shared, courier, unended};
+use crate::supervisor::{Link, Report, Shared, courier, unended, unheard};
 
 /// How long to wait before a broken event stream is opened again.
 const REOPEN: [Duration; 4] = [
@@ -22,6 +22,9 @@ const REOPEN: [Duration; 4] = [
     Duration::from_secs(1),
     Duration::from_secs(3),
 ];
+
+/// How long the first words of an event stream are waited for.
+const FIRST_WORDS: Duration = Duration::from_secs(2);
 
 /// A life of an engine, as its tasks share it.
 pub(super) struct EngineRun {
@@ -58,6 +61,7 @@ impl EngineRun {
         let mut tasks = JoinSet::new();
         tasks.spawn(courier::carry(Arc::clone(&self), over.clone()));
         tasks.spawn(unended::watch(Arc::clone(&self), over.clone()));
+        tasks.spawn(unheard::watch(Arc::clone(&self), over.clone()));
         let mut failures = 0;
         while !over.is_cancelled() {
             let listened = self.listen(report, &mut failures, over).await;
@@ -92,7 +96,14 @@ impl EngineRun {
             .await
             .map_err(|error| error.to_string())?;
         let mut intake = Intake::new(self);
-        // Whatever happens from here on is in the stream; whatever happened before is in the lists.
+        // Its first words: the engine answers before it writes. Whatever happens from here on is in the stream; whatever
+        // happened before is in the lists.
+        let first = tokio::time::timeout(FIRST_WORDS, next(&mut frames)).await;
+        let first = match first {
+            Ok(first) => Some(first.map_err(|error| error.to_string())?),
+            // One that says nothing at first is followed all the same.
+            Err(_) => None,
+        };
         let failed = |error: BrokerError| error.to_string();
         self.reconcile_asks().await.map_err(failed)?;
         // Answers can leave; what else was missed can take its time.
@@ -100,10 +111,14 @@ impl EngineRun {
         self.reconcile_sessions().await.map_err(failed)?;
         *failures = 0;
         self.reachable(report).await;
+        let mut heard = first;
         loop {
-            let frame = tokio::select! {
-                () = over.cancelled() => return Ok(()),
-                frame = next(&mut frames) => frame.map_err(|error| error.to_string())?,
+            let frame = match heard.take() {
+                Some(frame) => frame,
+                None => tokio::select! {
+                    () = over.cancelled() => return Ok(()),
+                    frame = next(&mut frames) => frame.map_err(|error| error.to_string())?,
+                },
             };
             if frame
                 .directory

@@ -142,6 +142,7 @@ impl World {
     /// Asks in a session, whose turn begins if none is running, and returns the new id.
     pub(super) fn ask(&mut self, session_id: &str, wish: Wish) -> Option<String> {
         let is_bare = self.faults.withhold_metadata && wish.kind == Kind::Permission;
+        let is_told = !self.faults.withhold_asks;
         let events = self.events.clone();
         let session = self.session(session_id)?;
         if session.turn.is_none() {
@@ -159,7 +160,9 @@ impl World {
         if is_bare {
             request["metadata"] = json!({});
         }
-        events.publish(&session.directory, wish.kind.asked(), request.clone());
+        if is_told {
+            events.publish(&session.directory, wish.kind.asked(), request.clone());
+        }
         // Only now, as the real one does: who hears of the ask may not have seen the input yet.
         session.transcript.run_tool(&call.call_id, &wish.input);
         let directory = session.directory.clone();
