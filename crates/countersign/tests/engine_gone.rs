@@ -112,7 +112,7 @@ fn control(server: &TestServer) -> RemoteControl {
 
 #[tokio::test]
 async fn a_request_that_the_engine_tells_nobody_of_is_found_all_the_same() {
-    let scene = Scene::set().await;
+    let mut scene = Scene::set().await;
     let faults = Faults {
         withhold_asks: true,
         ..Faults::default()
