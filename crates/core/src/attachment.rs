@@ -154,7 +154,13 @@ mod tests {
             assert_eq!(ImageType::of_bytes(bytes), Some(kind));
             assert_eq!(ImageType::from_media_type(kind.media_type()), Some(kind));
         }
-        for other in [&b"<svg xmlns="[..], b"<html>", b"RIFF\0\0\0\0WAVE", b"", b"\x89PNG"] {
+        for other in [
+            &b"<svg xmlns="[..],
+            b"<html>",
+            b"RIFF\0\0\0\0WAVE",
+            b"",
+            b"\x89PNG",
+        ] {
             assert_eq!(ImageType::of_bytes(other), None);
         }
         assert_eq!(ImageType::from_media_type("image/svg+xml"), None);

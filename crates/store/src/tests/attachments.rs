@@ -29,6 +29,7 @@ fn turn(scene: &Scene, id: TurnId) -> NewTurn {
         prompt: "look".to_owned(),
         model: None,
         agent: None,
+        follows: None,
     }
 }
 
@@ -44,13 +45,8 @@ async fn what_came_along_with_a_turn_is_there_whole_and_in_order_and_only_once()
         ];
         let id = TurnId::generate(at(1));
         let begin = async |given: &[Attached]| {
-            let begun = store.begin_turn_with(
-                scene.workspace,
-                turn(&scene, id),
-                given,
-                &scene.ada,
-                at(1),
-            );
+            let begun =
+                store.begin_turn_with(scene.workspace, turn(&scene, id), given, &scene.ada, at(1));
             begun.await.unwrap()
         };
         assert!(begin(&given).await.1);
@@ -79,13 +75,7 @@ async fn the_audit_names_what_came_along_and_does_not_repeat_it() {
         let given = [attached(AttachmentKind::Text, "notes.md", Some(b"secret"))];
         let id = TurnId::generate(at(1));
         store
-            .begin_turn_with(
-                scene.workspace,
-                turn(&scene, id),
-                &given,
-                &scene.ada,
-                at(1),
-            )
+            .begin_turn_with(scene.workspace, turn(&scene, id), &given, &scene.ada, at(1))
             .await
             .unwrap();
         let entries = store.audit(scene.workspace, 0, 100).await.unwrap();

@@ -26,7 +26,13 @@ fn earlier(scene: &Scene) -> Earlier {
             changed_at: at(3),
         },
         items: vec![
-            ("run/1".to_owned(), Item::Prompt { text: text("hello") }),
+            (
+                "run/1".to_owned(),
+                Item::Prompt {
+                    text: text("hello"),
+                    follows: None,
+                },
+            ),
             ("run/2".to_owned(), Item::Text { text: text("hi") }),
         ],
         run: Some((scene.run, 70)),
