@@ -3,8 +3,10 @@
 
 use std::os::unix::fs::symlink;
 
+use countersign_core::id::TurnId;
+use countersign_core::time::Clock;
 use countersign_testkit::test_server::{Api, Engine, PATIENCE, Setup};
-use countersign_testkit::{TestServer, eventually, peers};
+use countersign_testkit::{TestServer, eventually};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -17,18 +19,26 @@ const DOT_BYTES: usize = 70;
 /// which takes nothing but words and links.
 async fn server() -> (TestServer, tempfile::TempDir) {
     let tapes = tempfile::tempdir().expect("a directory can be made");
-    let script = format!(
-        "tee -a {}/told | {BINARY} demo-agent",
-        tapes.path().display()
-    );
-    let hostile = peers::hostile_agent();
-    let setup = Setup {
-        engine_settings: format!(
-            "[[agents]]\nname = 'taped'\ncommand = '/bin/sh'\nargs = ['-c', {}]\n\
-             [[agents]]\nname = 'plain'\ncommand = '{}'\nargs = ['plain']\n",
-            json!(script),
-            hostile.display()
+    let told = tapes.path().join("told");
+    let agents = [
+        (
+            "taped",
+            format!("tee -a {} | {BINARY} demo-agent", told.display()),
         ),
+        // What it says about itself is made less.
+        (
+            "plain",
+            format!(
+                r#"{BINARY} demo-agent | sed -u 's/"\(image\|embeddedContext\)":true/"\1":false/g'"#
+            ),
+        ),
+    ];
+    let settings = agents.map(|(name, script)| {
+        let script = json!(script);
+        format!("[[agents]]\nname = '{name}'\ncommand = '/bin/sh'\nargs = ['-c', {script}]\n")
+    });
+    let setup = Setup {
+        engine_settings: settings.concat(),
         ..Setup::new(BINARY, Engine::None)
     };
     (setup.start().await, tapes)
@@ -238,9 +248,12 @@ async fn what_cannot_come_along_is_refused_and_nothing_is_said() {
         assert!(message.contains(why), "{why}: {message}");
         assert!(!message.contains("secret\n"), "{message}");
     }
-    // Far too much is not even read, and other endpoints take no more than before.
+    // Far too much is not even read, so the answer may not get through; and other endpoints take no more than before.
+    let path = format!("/api/v1/sessions/{session}/prompt");
     let body = json!({ "text": "a".repeat(33 << 20) });
-    assert_eq!(prompt(server.api(), &session, &body).await.0, 413);
+    if let Ok(refused) = Api::send(server.api().request(Method::POST, &path).json(&body)).await {
+        refused.expect(413);
+    }
     let title = json!({ "engine": "demo", "title": "a".repeat(2 << 20) });
     server
         .api()
@@ -282,7 +295,7 @@ async fn a_turn_that_waits_keeps_what_came_along_over_the_death_of_the_server() 
     let session = server.api().start_session_with("taped").await;
     server.api().prompt(&session, "RUN true").await;
     let ask = server.api().wait_for_ask_of(&session).await;
-    let turn = "turn_01jc0000000000000000000001";
+    let turn = TurnId::generate(Clock::System.now()).to_string();
     let body = json!({ "turn": turn, "text": "SAY Second.", "attachments": [
         { "kind": "file", "path": "a.rs" }, image(),
     ] });

@@ -1,9 +1,7 @@
 //! Sessions that an agent had before: listed, and taken up with what was said in them.
 
-use std::path::Path;
-
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{TestServer, eventually, peers};
+use countersign_testkit::{TestServer, eventually};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
@@ -11,12 +9,13 @@ const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
 /// A server with two names for the demo agent, so that what one had before is new to the other; and with an agent that
 /// cannot list.
 async fn server() -> TestServer {
-    let hostile = peers::hostile_agent();
+    // What it says about itself is made less.
+    let plain = format!(r#"{BINARY} demo-agent | sed -u 's/"list":{{}}/"list":null/'"#);
     let setup = Setup {
         engine_settings: format!(
             "[[agents]]\nname = 'other'\ncommand = '{BINARY}'\nargs = ['demo-agent']\n\
-             [[agents]]\nname = 'plain'\ncommand = '{}'\nargs = ['plain']\n",
-            hostile.display()
+             [[agents]]\nname = 'plain'\ncommand = '/bin/sh'\nargs = ['-c', {}]\n",
+            json!(plain)
         ),
         workspaces: 2,
         ..Setup::new(BINARY, Engine::None)
@@ -210,7 +209,7 @@ async fn an_agent_that_cannot_says_so_and_a_viewer_starts_nothing() {
     };
     let unable = get(server.api(), "plain").await.expect(422);
     assert_eq!(unable["message"], "plain cannot list its earlier sessions");
-    let wish = json!({ "engine": "plain", "earlier": "hostile-1" });
+    let wish = json!({ "engine": "plain", "earlier": "demo-1" });
     let unable = server.api().post("/api/v1/sessions", &wish).await;
     assert!(
         unable.expect(422)["message"]
@@ -264,5 +263,5 @@ async fn the_command_line_lists_earlier_sessions_and_takes_one_up() {
         "{}",
         unable.stderr
     );
-    assert!(Path::new(server.workspace()).join("made.txt").exists());
+    assert!(server.workspace().join("made.txt").exists());
 }
