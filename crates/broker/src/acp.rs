@@ -8,15 +8,19 @@
 mod adoption;
 mod answers;
 mod driver;
+mod earlier;
+mod history;
 mod intake;
 mod noise;
 mod opening;
+mod prompting;
 mod roster;
 mod turns;
 mod wire;
 mod words;
 
 pub(crate) use answers::check;
+pub(crate) use earlier::is_id;
 pub use roster::EngineListing;
 
 use std::collections::HashMap;
@@ -25,6 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign_core::actor::Actor;
+use countersign_core::attachment::Takes;
 use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
 use countersign_core::time::Clock;
@@ -33,7 +38,7 @@ use countersign_engine::acp::initialize::Shape;
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_engine::process::{ProcessIdentity, tree};
 use countersign_store::{Run, Store, StoreError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -70,6 +75,8 @@ pub(crate) struct Agents(Arc<Inner>);
 struct Inner {
     shared: Shared,
     roster: Roster,
+    /// How many agents may be started at once to list their sessions.
+    listings: Semaphore,
     conversations: Mutex<HashMap<SessionId, Conversation>>,
     keepers: Mutex<Vec<ProcessIdentity>>,
     /// The workspaces that are served.
@@ -123,6 +130,8 @@ struct Lifetime {
     noise: Noises,
     /// Whether it tells what was said in an earlier life until it is prompted.
     tells_history: bool,
+    /// What the agent takes along with a prompt.
+    takes: Takes,
 }
 
 impl Agents {
@@ -130,6 +139,7 @@ impl Agents {
         Self(Arc::new(Inner {
             roster: Roster::new(&shared.settings),
             shared,
+            listings: Semaphore::new(earlier::LISTINGS),
             conversations: Mutex::default(),
             keepers: Mutex::default(),
             workspaces: Mutex::default(),
@@ -228,6 +238,7 @@ impl Agents {
             changed_at: now,
         };
         let session = store.put_session(&session).await?;
+        store.set_takes(session.id, life.takes).await?;
         store.bind_session(session.id, life.run.id, taken).await?;
         self.converse(Driver::new(self.clone(), session.clone(), life, taken));
         Ok(session)
@@ -365,6 +376,7 @@ impl Agents {
             Err(why) => return Ok(Err(why)),
         };
         let store = &self.shared().store;
+        store.set_takes(session.id, life.takes).await?;
         store.bind_session(session.id, life.run.id, taken).await?;
         Ok(Ok((life, taken)))
     }

@@ -36,6 +36,9 @@ pub enum BrokerError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The engine cannot do such a thing; trying again changes nothing.
+    #[error("{0}")]
+    Unable(String),
     /// The workspace's engine cannot be talked to now.
     #[error("{0}")]
     EngineUnavailable(String),

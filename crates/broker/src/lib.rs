@@ -7,8 +7,10 @@
 mod access;
 mod acp;
 mod asks;
+mod attachments;
 mod audit;
 mod door;
+mod earlier;
 mod error;
 mod expiry;
 mod kept;
@@ -21,9 +23,11 @@ mod supervisor;
 pub use access::{Admission, BrowserSecret, NewTokenWish};
 pub use acp::EngineListing;
 pub use asks::AskContext;
+pub use attachments::AttachmentWish;
 pub use door::{
     AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Plugin, Reported,
 };
+pub use earlier::{EarlierSession, EarlierSessions};
 pub use error::BrokerError;
 pub use live::LiveWords;
 pub use rules::RuleWish;
@@ -33,7 +37,9 @@ pub use supervisor::EngineStatus;
 
 // What surfaces get back and wait on is the ledger's own.
 pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
-pub use countersign_store::{Alarm, Answered, AskFilter, ChainVerdict, Opened, Store, StoreError};
+pub use countersign_store::{
+    Alarm, Answered, AskFilter, Attached, ChainVerdict, Opened, Store, StoreError,
+};
 
 use std::sync::Arc;
 use std::time::Duration;

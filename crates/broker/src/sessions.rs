@@ -1,5 +1,6 @@
 //! Sessions as surfaces see them, and what can be said in them.
 
+use countersign_core::attachment::Takes;
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Session, TranscriptItem, Turn};
@@ -8,6 +9,7 @@ use countersign_store::NewTurn;
 
 use crate::Broker;
 use crate::acp::EngineListing;
+use crate::attachments::AttachmentWish;
 use crate::error::BrokerError;
 use crate::settings::EngineChoice;
 use crate::supervisor::{cancel_turn, message_id, remember_session, send_turn, split_model};
@@ -28,6 +30,8 @@ pub struct SessionContext {
     pub open_asks: i64,
     /// Whether the caller may talk in it.
     pub may_prompt: bool,
+    /// What its agent takes along with a prompt, if that is known.
+    pub takes: Option<Takes>,
 }
 
 /// A session that somebody wishes to begin.
@@ -52,6 +56,8 @@ pub struct PromptWish {
     pub model: Option<String>,
     /// The engine's agent to use.
     pub agent: Option<String>,
+    /// What comes along.
+    pub attachments: Vec<AttachmentWish>,
 }
 
 impl PromptWish {
@@ -159,10 +165,7 @@ impl Broker {
         caller: &Caller,
         wish: NewSessionWish,
     ) -> Result<SessionContext, BrokerError> {
-        let workspace = match wish.workspace.or(caller.workspace()) {
-            Some(workspace) => workspace,
-            None => self.first_workspace()?,
-        };
+        let workspace = self.meant_workspace(caller, wish.workspace)?;
         caller.require_in(Grant::Prompt, workspace)?;
         let supervisor = self.supervisor(workspace)?;
         let title = wish.title.as_deref();
@@ -200,8 +203,8 @@ impl Broker {
         self.session_context(caller, session).await
     }
 
-    /// Says something in a session. The turn is durable before the engine hears of it; the same turn id
-    /// again says nothing twice.
+    /// Says something in a session. The turn is durable, with what comes along, before the engine hears of it; the same
+    /// turn id again says nothing twice.
     pub async fn prompt(
         &self,
         caller: &Caller,
@@ -229,6 +232,11 @@ impl Broker {
         } else {
             Some(supervisor.link()?)
         };
+        let attached = match wish.turn {
+            // What it came with is in the ledger; what was a file then may not be there any more.
+            Some(turn) if self.store.turn(turn).await?.is_some() => Vec::new(),
+            Some(_) | None => self.attach(&session, wish.attachments).await?,
+        };
         let now = self.clock.now();
         let turn_id = wish.turn.unwrap_or_else(|| TurnId::generate(now));
         let new = NewTurn {
@@ -246,7 +254,7 @@ impl Broker {
         };
         let (turn, fresh) = self
             .store
-            .begin_turn(session.workspace, new, caller.actor(), now)
+            .begin_turn_with(session.workspace, new, &attached, caller.actor(), now)
             .await?;
         if turn.session != id {
             return Err(BrokerError::Invalid {
@@ -282,7 +290,7 @@ impl Broker {
     }
 
     /// The engine that is meant when none is named: opencode wherever there is one.
-    fn usual_engine(&self) -> Option<String> {
+    pub(crate) fn usual_engine(&self) -> Option<String> {
         let has_opencode = match &self.settings.engine {
             EngineChoice::Attach(_)
             | EngineChoice::Start {
@@ -301,6 +309,18 @@ impl Broker {
         }
     }
 
+    /// The workspace that is named, else the caller's own, else the first.
+    pub(crate) fn meant_workspace(
+        &self,
+        caller: &Caller,
+        named: Option<WorkspaceId>,
+    ) -> Result<WorkspaceId, BrokerError> {
+        match named.or(caller.workspace()) {
+            Some(workspace) => Ok(workspace),
+            None => self.first_workspace(),
+        }
+    }
+
     async fn visible_session(
         &self,
         caller: &Caller,
@@ -312,7 +332,7 @@ impl Broker {
             .ok_or_else(|| BrokerError::missing("session", id))
     }
 
-    async fn session_context(
+    pub(crate) async fn session_context(
         &self,
         caller: &Caller,
         session: Session,
@@ -321,6 +341,7 @@ impl Broker {
             turn: self.store.newest_turn(session.id).await?,
             open_asks: self.store.count_open_asks(session.id).await?,
             may_prompt: caller.require_in(Grant::Prompt, session.workspace).is_ok(),
+            takes: self.takes(&session).await?,
             session,
         })
     }

@@ -157,6 +157,17 @@ impl Connection {
             .await
     }
 
+    /// Posts `body` to `path`, where the server may take up to `wait` to answer.
+    pub(crate) async fn post_waiting<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> anyhow::Result<Reply<T>> {
+        self.call(Method::POST, path, Sent::Json(body), REQUEST_LIMIT + wait)
+            .await
+    }
+
     /// Posts nothing to `path`.
     pub(crate) async fn post_nothing<T: DeserializeOwned>(
         &self,
@@ -272,6 +283,17 @@ impl Connection {
 enum Sent<'a, B> {
     Nothing,
     Json(&'a B),
+}
+
+/// A name as it stands in a path.
+pub(crate) fn in_path(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    name.bytes()
+        .map(|byte| match byte {
+            byte if plain(byte) => char::from(byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        })
+        .collect()
 }
 
 fn root(error: &dyn std::error::Error) -> String {

@@ -66,7 +66,8 @@ help!(
     /// `sessions`.
     SESSIONS,
     "  countersign sessions
-  countersign sessions --workspace my-project --json"
+  countersign sessions --workspace my-project --json
+  countersign sessions --engine claude --earlier                    what the agent still has from before"
 );
 help!(
     /// `engines`.
@@ -83,6 +84,8 @@ help!(
   countersign prompt --engine claude \"explain this folder\"
   countersign prompt --model anthropic/claude-sonnet-4-5 \"explain this folder\"
   git diff | countersign prompt -
+  countersign prompt --file src/main.rs --image screen.png \"why does it look like this?\"
+  countersign prompt --engine claude --earlier 0198c2f1 \"where were we?\"
   countersign prompt --detach \"upgrade the dependencies\"
 
 On a terminal the asks of the turn are answered right there: a allows once, A for the session, d denies.

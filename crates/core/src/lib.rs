@@ -6,6 +6,7 @@
 pub mod actor;
 pub mod answer;
 pub mod ask;
+pub mod attachment;
 pub mod audit;
 pub mod delivery;
 pub mod digest;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::attachment::Attachment;
 use crate::id::{AskId, SessionId, TurnId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -141,6 +142,11 @@ pub enum Item {
         /// The ask whose denial it gives the reason of, if Countersign said it for that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         follows: Option<AskId>,
+    },
+    /// What came along with the prompt before it.
+    Attachment {
+        /// What it is.
+        attachment: Attachment,
     },
     /// What the agent said.
     Text {

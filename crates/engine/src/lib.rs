@@ -1,6 +1,7 @@
 //! Agents as processes and as peers: the keeper that holds them, and how each kind is talked to.
 
 pub mod acp;
+pub mod address;
 pub mod ask;
 pub mod environment;
 pub mod keeper;

@@ -3,6 +3,7 @@
 pub(crate) mod alarms;
 pub(crate) mod app;
 pub(crate) mod asks;
+pub(crate) mod attachments;
 pub(crate) mod audit;
 pub(crate) mod docs;
 pub(crate) mod door;

@@ -13,8 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::endpoints::{
-    alarms, app, asks, audit, docs, door, engines, events, health, pairing, rules, sessions,
-    tokens, workspaces,
+    alarms, app, asks, attachments, audit, docs, door, engines, events, health, pairing, rules,
+    sessions, tokens, workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::Conduct;
@@ -59,6 +59,7 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(workspaces::me))
         .routes(routes!(workspaces::list_workspaces))
         .routes(routes!(engines::list_engines))
+        .routes(routes!(engines::list_earlier_sessions))
         .routes(routes!(asks::list_asks))
         .routes(routes!(asks::show_ask))
         .routes(routes!(asks::answer_ask))
@@ -68,6 +69,7 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(sessions::list_items))
         .routes(routes!(sessions::prompt_session))
         .routes(routes!(sessions::cancel_session))
+        .routes(routes!(attachments::show_attachment))
         .routes(routes!(tokens::list_tokens, tokens::make_token))
         .routes(routes!(tokens::revoke_token))
         .routes(routes!(pairing::make_pairing))

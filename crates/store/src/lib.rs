@@ -6,9 +6,11 @@
 
 mod alarms;
 mod asks;
+mod attachments;
 mod audit;
 mod database;
 mod deliveries;
+mod earlier;
 mod engines;
 mod error;
 mod events;
@@ -26,8 +28,10 @@ mod tests;
 
 pub use alarms::{Alarm, NewAlarm};
 pub use asks::{Answered, AskFilter, NewAsk, Opened};
+pub use attachments::Attached;
 pub use audit::ChainVerdict;
 pub use deliveries::Parcel;
+pub use earlier::{Earlier, TakenUp};
 pub use engines::{Engine, Run};
 pub use error::StoreError;
 pub use tokens::{NewToken, Pairing};

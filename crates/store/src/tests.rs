@@ -1,10 +1,12 @@
 //! What the ledger promises, tried on both databases.
 
 mod answering;
+mod attachments;
 mod audit;
 mod backend;
 mod delivering;
 mod durability;
+mod earlier;
 mod ending;
 mod events;
 mod model;

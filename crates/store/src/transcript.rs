@@ -34,7 +34,7 @@ impl TryFrom<ItemRow> for TranscriptItem {
 }
 
 /// Holds a session's transcript until the transaction ends: each item has a place of its own.
-async fn hold_session(tx: &mut Tx, session: &str) -> Result<(), StoreError> {
+pub(crate) async fn hold_session(tx: &mut Tx, session: &str) -> Result<(), StoreError> {
     const HOLD: &str = "SELECT 1 FROM sessions WHERE id = $1 FOR NO KEY UPDATE";
     // A writer on SQLite holds the whole file anyway.
     if let Tx::Postgres(transaction) = tx {
@@ -143,7 +143,7 @@ impl Store {
 }
 
 /// Writes an item down within a larger write that holds its session.
-async fn put_item_in(
+pub(crate) async fn put_item_in(
     write: &mut Write,
     workspace: WorkspaceId,
     session: SessionId,

@@ -8,6 +8,7 @@ use countersign_core::time::Timestamp;
 use serde_json::json;
 
 use crate::Store;
+use crate::attachments::{Attached, keep_attachments};
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::write::{name_in_audit, to_json};
@@ -92,6 +93,19 @@ impl Store {
         by: &Actor,
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
+        self.begin_turn_with(workspace, turn, &[], by, now).await
+    }
+
+    /// Begins a turn with what comes along with its prompt; says whether it is new. One that is there already keeps
+    /// what it came with.
+    pub async fn begin_turn_with(
+        &self,
+        workspace: WorkspaceId,
+        turn: NewTurn,
+        attachments: &[Attached],
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(Turn, bool), StoreError> {
         const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING";
         const GET: &str = select_turns!("WHERE id = $1");
@@ -125,7 +139,11 @@ impl Store {
                 ended: false,
             };
             write.event(workspace, event);
-            let detail = json!({ "turn": stored.id, "length": stored.prompt.len() });
+            let mut detail = json!({ "turn": stored.id, "length": stored.prompt.len() });
+            if !attachments.is_empty() {
+                keep_attachments(&mut write.tx, stored.id, attachments).await?;
+                detail["attachments"] = attachments.iter().map(Attached::in_audit).collect();
+            }
             write.deed(
                 workspace,
                 &name_in_audit(by),
@@ -136,6 +154,18 @@ impl Store {
         }
         self.commit(write).await?;
         Ok((stored, added > 0))
+    }
+
+    /// The turn called `id`.
+    pub async fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError> {
+        const GET: &str = select_turns!("WHERE id = $1");
+        let row: Option<TurnRow> = on_db!(&self.db, |connection| {
+            sqlx::query_as(GET)
+                .bind(id.to_string())
+                .fetch_optional(connection)
+                .await?
+        });
+        row.map(Turn::try_from).transpose()
     }
 
     /// Notes that the engine has taken a turn's prompt.

@@ -89,6 +89,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/attachments/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows something that came along with a prompt: a picture as such, everything else as plain text to be saved. */
+        get: operations["show_attachment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -242,6 +259,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/engines/{name}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the sessions that an engine had before in a workspace.
+         * @description An ACP agent is started for the question, and ended again.
+         */
+        get: operations["list_earlier_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -363,7 +400,7 @@ export interface paths {
         /** Lists sessions, the one that changed last first. */
         get: operations["list_sessions"];
         put?: never;
-        /** Starts a session. */
+        /** Starts a session, or takes up an earlier one. */
         post: operations["start_session"];
         delete?: never;
         options?: never;
@@ -686,6 +723,30 @@ export interface components {
             /** @description The workspace it is about. */
             workspace: components["schemas"]["WorkspaceId"];
         };
+        /** @description Something that came along with a prompt. */
+        Attachment: {
+            /** @description Its id. */
+            id: components["schemas"]["AttachmentId"];
+            /** @description Whether its content is kept: of a file that is only pointed at it is not. */
+            kept: boolean;
+            /** @description What it is. */
+            kind: components["schemas"]["AttachmentKind"];
+            /** @description What kind of content it has, where that is known. */
+            media_type?: string | null;
+            /** @description What it is called; for a file of the workspace its path there. */
+            name: string;
+            /**
+             * Format: int64
+             * @description How many bytes it has.
+             */
+            size: number;
+        };
+        AttachmentId: string;
+        /**
+         * @description What an attachment is.
+         * @enum {string}
+         */
+        AttachmentKind: "file" | "text" | "image";
         /** @description An entry in its place. */
         AuditEntry: {
             /** @description What was done. */
@@ -919,6 +980,23 @@ export interface components {
          * @enum {string}
          */
         DoorWord: "once" | "always" | "reject" | "replied" | "rejected";
+        /** @description A session that an engine had before. */
+        EarlierSession: {
+            known?: components["schemas"]["SessionId"] | null;
+            /** @description What the engine calls it: what to say as `earlier` of a new session. */
+            native_id: string;
+            /** @description What it is about. */
+            title: string;
+            /** @description When something last happened in it, as the engine writes it; empty if it does not say. */
+            updated_at: string;
+        };
+        /** @description The sessions that an engine had in a workspace. */
+        EarlierSessions: {
+            /** @description Whether there are more than are listed. */
+            has_more: boolean;
+            /** @description The sessions, in the engine's order. */
+            sessions: components["schemas"]["EarlierSession"][];
+        };
         /** @description An agent that a session can be begun with. */
         EngineOffer: {
             /** @description What to do before it can be used; empty if nothing is known to be missing. */
@@ -1098,6 +1176,11 @@ export interface components {
             /** @description The words. */
             text: string;
         } | {
+            /** @description What it is. */
+            attachment: components["schemas"]["Attachment"];
+            /** @enum {string} */
+            kind: "attachment";
+        } | {
             /** @enum {string} */
             kind: "text";
             /** @description The words. */
@@ -1155,6 +1238,29 @@ export interface components {
             surface: components["schemas"]["Surface"];
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
+        /** @description Something to send along with a prompt: at most ten, each of at most 5 MiB, all of at most 20 MiB. */
+        NewAttachment: {
+            /** @enum {string} */
+            kind: "file";
+            /** @description Its path, from the workspace on or absolute. Symlinks are resolved; what is outside is refused. */
+            path: string;
+        } | {
+            /** @enum {string} */
+            kind: "text";
+            /** @description What it is called. */
+            name: string;
+            /** @description The text. */
+            text: string;
+        } | {
+            /** @description Its bytes in base 64. */
+            data: string;
+            /** @enum {string} */
+            kind: "image";
+            /** @description `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
+            media_type: string;
+            /** @description What it is called. */
+            name?: string | null;
+        };
         /** @description Hands an ask in. */
         NewDoorAsk: {
             /** @description What the tool was given, where the request itself does not tell. */
@@ -1204,6 +1310,11 @@ export interface components {
         };
         /** @description Starts a session. */
         NewSession: {
+            /**
+             * @description What the engine calls an earlier session, as `/api/v1/engines/{name}/sessions` lists it: that one is taken up,
+             *     with what was said in it, instead of a new one. One that is known here already is given back as it is.
+             */
+            earlier?: string | null;
             /**
              * @description With which engine: `opencode`, or the name of an agent as `/api/v1/engines` lists it; the workspace's own, or
              *     the agent that is configured or installed, if it is not said.
@@ -1265,6 +1376,8 @@ export interface components {
         PromptRequest: {
             /** @description The engine's agent to use. */
             agent?: string | null;
+            /** @description What comes along. It is kept with the turn: a repetition with the same id need not be the same. */
+            attachments?: components["schemas"]["NewAttachment"][];
             /** @description The model to use, as `provider/model`. */
             model?: string | null;
             /** @description The words. */
@@ -1371,6 +1484,7 @@ export interface components {
              * @description How many of its asks are open.
              */
             open_asks: number;
+            takes?: components["schemas"]["Takes"] | null;
             turn?: components["schemas"]["Turn"] | null;
         };
         /** @description One thing that a person has to see. */
@@ -1427,6 +1541,13 @@ export interface components {
          * @enum {string}
          */
         Surface: "web" | "cli" | "api" | "rule" | "engine";
+        /** @description What an agent takes along with the words of a prompt. A file that it may look at itself it always takes. */
+        Takes: {
+            /** @description The content of files and texts. */
+            content: boolean;
+            /** @description Pictures. */
+            images: boolean;
+        };
         /** Format: date-time */
         Timestamp: string;
         /** @description A token, without its secret. */
@@ -2154,6 +2275,112 @@ export interface operations {
             };
             /** @description A value cannot be. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_attachment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["AttachmentId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The content */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                    "image/jpeg": number[];
+                    "image/gif": number[];
+                    "image/webp": number[];
+                    "text/plain": string;
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3361,6 +3588,143 @@ export interface operations {
             };
         };
     };
+    list_earlier_sessions: {
+        parameters: {
+            query?: {
+                /** @description In this workspace; the server's first one if it is not said. */
+                workspace?: components["schemas"]["WorkspaceId"];
+            };
+            header?: never;
+            path: {
+                /** @description `opencode`, or the name of an agent */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EarlierSessions"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     follow_events: {
         parameters: {
             query?: {
@@ -4308,6 +4672,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The earlier session, which was known here already */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
+                };
+            };
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4953,6 +5326,22 @@ export interface operations {
             };
             /** @description The body says something that cannot be. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Too many at once; try again. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

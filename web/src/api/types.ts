@@ -44,8 +44,14 @@ export type TurnOutcome = Named<"TurnOutcome">;
 export type SessionView = Named<"SessionView">;
 export type NewSession = Named<"NewSession">;
 export type EngineOffer = Named<"EngineOffer">;
+export type EarlierSession = Named<"EarlierSession">;
+export type EarlierSessions = Named<"EarlierSessions">;
+export type NewAttachment = Named<"NewAttachment">;
+export type Attachment = Named<"Attachment">;
 export type TranscriptItem = Named<"TranscriptItem">;
 export type ToolCall = Extract<TranscriptItem, { kind: "tool" }>;
+/** A piece that is words. */
+export type SpokenItem = Extract<TranscriptItem, { text: string }>;
 
 export type EnginePhase = Named<"EnginePhase">;
 export type WorkspaceView = Named<"WorkspaceView">;

@@ -1,9 +1,10 @@
 /* What was said and done in a session, growing as it happens. */
 import { createMemo, For, Index, Match, Show, Switch } from "solid-js";
 import type { ToolCall, TranscriptItem } from "../api/types.ts";
-import type { Transcript } from "../state/transcript.ts";
+import { isSpoken, type Transcript } from "../state/transcript.ts";
 import { ledger } from "../state/live.ts";
 import { inputLine } from "../text/tool-input.ts";
+import { AttachmentPiece } from "./attachments.tsx";
 import { DiffView } from "./diff.tsx";
 import { Check, Clock, Cross } from "./icons.tsx";
 import { SessionLink } from "./requester.tsx";
@@ -33,7 +34,8 @@ export function TranscriptView(props: { transcript: Transcript }) {
 }
 
 function Piece(props: { item: TranscriptItem }) {
-  const text = (kind: string) => (props.item.kind === kind && props.item.kind !== "tool" ? props.item : undefined);
+  const text = (kind: string) => (props.item.kind === kind && isSpoken(props.item) ? props.item : undefined);
+  const attached = () => (props.item.kind === "attachment" ? props.item.attachment : undefined);
   const tool = () => (props.item.kind === "tool" ? props.item : undefined);
   return (
     <li class={`piece piece-${props.item.kind}`}>
@@ -51,6 +53,7 @@ function Piece(props: { item: TranscriptItem }) {
         <Match when={text("text")}>{(said) => <p class="said-text">{said().text}</p>}</Match>
         <Match when={text("thought")}>{(said) => <Thought text={said().text} />}</Match>
         <Match when={text("notice")}>{(said) => <p class="notice">{said().text}</p>}</Match>
+        <Match when={attached()}>{(attachment) => <AttachmentPiece attachment={attachment()} />}</Match>
         <Match when={tool()}>{(call) => <Call call={call()} />}</Match>
       </Switch>
     </li>

@@ -52,6 +52,8 @@ impl Agents {
                         let end = streams.end;
                         let (incoming, input) = Incoming::new(streams, run.taken);
                         let taken = run.taken;
+                        // One that has never said it is not known to take anything.
+                        let takes = shared.store.takes(session.id).await?.unwrap_or_default();
                         let life = Lifetime {
                             shape: if run.protocol == 2 {
                                 Shape::Two
@@ -67,6 +69,7 @@ impl Agents {
                             directory,
                             incoming,
                             input,
+                            takes,
                         };
                         let driver = Driver::new(self.clone(), session, life, taken);
                         self.converse(driver.replays_until(end));

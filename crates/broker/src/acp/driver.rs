@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use countersign_core::attachment::Takes;
 use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::{Activity, Session, TurnOutcome};
 use countersign_engine::acp::agents::Agent;
@@ -33,6 +34,10 @@ const TOOL_SPAN: u64 = 2 * 1024 * 1024;
 const WITHDRAWN: i64 = 256;
 
 /// A conversation with one agent.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each answers a question of its own"
+)]
 pub(super) struct Driver {
     pub(super) agents: Agents,
     pub(super) session: Session,
@@ -44,6 +49,8 @@ pub(super) struct Driver {
     directory: PathBuf,
     pub(super) incoming: Incoming,
     pub(super) out: Outgoing,
+    /// What the agent takes along with a prompt.
+    pub(super) takes: Takes,
     pub(super) calls: ToolCalls,
     /// The tool calls whose items are behind, and where each began that has not ended.
     pub(super) changed_calls: BTreeSet<String>,
@@ -108,6 +115,7 @@ impl Driver {
             directory: life.directory,
             incoming: life.incoming,
             out: Outgoing::new(life.input),
+            takes: life.takes,
             calls: ToolCalls::default(),
             changed_calls: BTreeSet::new(),
             open_calls: BTreeMap::new(),
@@ -176,7 +184,9 @@ impl Driver {
         self.tell_noise(Told::AtOnce).await?;
         loop {
             if self.look_for_turns && self.turn.is_none() {
-                self.take_up_turn().await?;
+                let taken_up = self.take_up_turn().await;
+                self.look_for_turns |= taken_up.is_err();
+                taken_up?;
             }
             if self.has_parcels {
                 head.mark_unchanged();

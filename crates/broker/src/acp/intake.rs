@@ -4,6 +4,7 @@ use std::path::Path;
 
 use countersign_core::ask::{Ask, AskState, Door, Withdrawal};
 use countersign_core::digest::Digest;
+use countersign_core::id::RunId;
 use countersign_core::session::{Item, Session, ToolStatus};
 use countersign_engine::acp::ask::{self, UnreadableAsk, permission_ask, permission_ask_again};
 use countersign_engine::acp::elicitation::{self, elicitation_ask};
@@ -427,11 +428,16 @@ impl Driver {
     }
 
     fn key_of_call(&self, call: &str) -> String {
-        if call.len() > CALL_LIMIT || call.contains('\0') {
-            format!("{}/tool/{}", self.run.id, Digest::of_bytes(call.as_bytes()))
-        } else {
-            format!("{}/tool/{call}", self.run.id)
-        }
+        key_of_call(self.run.id, call)
+    }
+}
+
+/// What the item of a tool call is called.
+pub(super) fn key_of_call(run: RunId, call: &str) -> String {
+    if call.len() > CALL_LIMIT || call.contains('\0') {
+        format!("{run}/tool/{}", Digest::of_bytes(call.as_bytes()))
+    } else {
+        format!("{run}/tool/{call}")
     }
 }
 
@@ -454,7 +460,7 @@ fn tells_what_was_said(update: &Update) -> bool {
     }
 }
 
-fn plan_text(steps: &[PlanStep]) -> String {
+pub(super) fn plan_text(steps: &[PlanStep]) -> String {
     let lines = steps.iter().map(|step| {
         let mark = match step.status.as_str() {
             "completed" => "done",

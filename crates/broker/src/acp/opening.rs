@@ -16,7 +16,9 @@ use countersign_engine::acp::session::{self, Place};
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_store::{Run, StoreError};
 
+use crate::acp::history::History;
 use crate::acp::noise::Noises;
+use crate::acp::prompting::takes;
 use crate::acp::roster::find;
 use crate::acp::wire::{Heard, Incoming};
 use crate::acp::{Agents, Lifetime};
@@ -49,6 +51,13 @@ pub(super) struct Opened {
     pub(super) taken: u64,
 }
 
+/// A life with which nobody has spoken yet.
+pub(super) struct Begun {
+    pub(super) run: Run,
+    pub(super) directory: PathBuf,
+    pub(super) keeper: Keeper,
+}
+
 /// Why there is no session, as a sentence for people; or the ledger failed.
 pub(super) type Opening = Result<Result<Opened, String>, StoreError>;
 
@@ -60,6 +69,39 @@ impl Agents {
         agent: &Agent,
         wanted: Wanted<'_>,
     ) -> Opening {
+        let life = match self.begin_life(workspace, agent).await? {
+            Ok(life) => life,
+            Err(why) => return Ok(Err(why)),
+        };
+        let greeted = tokio::select! {
+            greeted = greet(&life.keeper, agent, workspace, wanted) => greeted,
+            () = self.shared().ending.cancelled() => Err("Countersign was stopped".to_owned()),
+        };
+        match greeted {
+            Ok(greeted) => Ok(Ok(Opened {
+                taken: greeted.talk.taken,
+                native_id: greeted.native_id,
+                life: Lifetime {
+                    tells_history: matches!(wanted, Wanted::Again(_)),
+                    ..self
+                        .goes_on(life, workspace, agent, greeted.talk, &greeted.description)
+                        .await?
+                },
+            })),
+            Err(why) => {
+                let why = explain(agent, &life.keeper, &life.directory, &why).await;
+                self.end_life(workspace.id, &life, &why).await?;
+                Ok(Err(why))
+            }
+        }
+    }
+
+    /// Begins a life of `agent` in a workspace, with which nobody has spoken yet.
+    pub(super) async fn begin_life(
+        &self,
+        workspace: &countersign_core::session::Workspace,
+        agent: &Agent,
+    ) -> Result<Result<Begun, String>, StoreError> {
         let shared = self.shared();
         let Some(program) = find(agent) else {
             return Ok(Err(not_found(agent)));
@@ -88,38 +130,50 @@ impl Agents {
             }
         };
         self.note_keeper(keeper.identity());
-        let greeted = tokio::select! {
-            greeted = greet(&keeper, agent, workspace, wanted) => greeted,
-            () = shared.ending.cancelled() => Err("Countersign was stopped".to_owned()),
-        };
-        let greeted = match greeted {
-            Ok(greeted) => greeted,
-            Err(why) => {
-                let why = explain(agent, &keeper, &directory, &why).await;
-                end_wholly(&keeper, &directory).await;
-                self.end_run(workspace.id, &run, &directory, &why).await?;
-                return Ok(Err(why));
-            }
-        };
-        if greeted.shape == Shape::Two {
-            shared.store.set_protocol(run.id, 2).await?;
-        }
-        Ok(Ok(Opened {
-            taken: greeted.taken,
-            native_id: greeted.native_id,
-            life: Lifetime {
-                workspace: workspace.clone(),
-                agent: agent.clone(),
-                run,
-                keeper,
-                directory,
-                incoming: greeted.incoming,
-                input: greeted.input,
-                shape: greeted.shape,
-                noise: greeted.noise,
-                tells_history: matches!(wanted, Wanted::Again(_)),
-            },
+        Ok(Ok(Begun {
+            run,
+            directory,
+            keeper,
         }))
+    }
+
+    /// The life with what is needed to go on with a talk in it.
+    pub(super) async fn goes_on(
+        &self,
+        life: Begun,
+        workspace: &countersign_core::session::Workspace,
+        agent: &Agent,
+        talk: Talk,
+        description: &AgentDescription,
+    ) -> Result<Lifetime, StoreError> {
+        if description.shape == Shape::Two {
+            self.shared().store.set_protocol(life.run.id, 2).await?;
+        }
+        Ok(Lifetime {
+            workspace: workspace.clone(),
+            agent: agent.clone(),
+            run: life.run,
+            keeper: life.keeper,
+            directory: life.directory,
+            incoming: talk.incoming,
+            input: talk.input,
+            shape: description.shape,
+            noise: talk.noise,
+            tells_history: true,
+            takes: takes(description),
+        })
+    }
+
+    /// Ends a life with everything that it started.
+    pub(super) async fn end_life(
+        &self,
+        workspace: countersign_core::id::WorkspaceId,
+        life: &Begun,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        end_wholly(&life.keeper, &life.directory).await;
+        self.end_run(workspace, &life.run, &life.directory, why)
+            .await
     }
 
     /// Ends a life in the ledger, with its asks, and removes its files.
@@ -150,7 +204,12 @@ fn not_found(agent: &Agent) -> String {
 }
 
 /// Adds to a failure how the agent ended, if it did, and what it said last.
-async fn explain(agent: &Agent, keeper: &Keeper, directory: &std::path::Path, why: &str) -> String {
+pub(super) async fn explain(
+    agent: &Agent,
+    keeper: &Keeper,
+    directory: &std::path::Path,
+    why: &str,
+) -> String {
     let said_before = why.strip_prefix(ENDED);
     let ended = said_before.is_some();
     let limit = if ended { EXIT_LIMIT } else { Duration::ZERO };
@@ -174,12 +233,9 @@ async fn explain(agent: &Agent, keeper: &Keeper, directory: &std::path::Path, wh
 const ENDED: &str = "it ended before it answered";
 
 struct Greeted {
-    incoming: Incoming,
-    input: HeldInput,
+    talk: Talk,
     native_id: String,
-    taken: u64,
-    shape: Shape,
-    noise: Noises,
+    description: AgentDescription,
 }
 
 async fn greet(
@@ -188,34 +244,25 @@ async fn greet(
     workspace: &countersign_core::session::Workspace,
     wanted: Wanted<'_>,
 ) -> Result<Greeted, String> {
-    let streams = keeper.streams(0).await.map_err(|error| error.to_string())?;
-    let (incoming, input) = Incoming::new(streams, 0);
-    let mut talk = Talk {
-        incoming,
-        input,
-        taken: 0,
-        acknowledged: 0,
-        noise: Noises::default(),
-    };
-    let (native_id, shape) =
-        talk.begin(agent, workspace, wanted)
-            .await
-            .map_err(|why| match talk.noise.first() {
-                // Some say on the wrong stream why they do not work.
-                Some(said) => format!("{why} ({said})"),
-                None => why,
-            })?;
+    let mut talk = Talk::listen(keeper).await?;
+    let opened = talk.open(agent, workspace, wanted).await;
+    let (native_id, description) = opened.map_err(|why| talk.with_noise(why))?;
     Ok(Greeted {
+        talk,
         native_id,
-        shape,
-        noise: talk.noise,
-        taken: talk.taken,
-        incoming: talk.incoming,
-        input: talk.input,
+        description,
     })
 }
 
-fn refused(agent: &Agent, method: &str, error: &RpcError) -> String {
+/// Where sessions of a workspace work.
+pub(super) fn place(workspace: &countersign_core::session::Workspace) -> Place {
+    Place {
+        directory: PathBuf::from(&workspace.path),
+        additional: Vec::new(),
+    }
+}
+
+pub(super) fn refused(agent: &Agent, method: &str, error: &RpcError) -> String {
     if error.wants_sign_in() {
         let how = &agent.sign_in.how;
         return if how.is_empty() {
@@ -233,35 +280,59 @@ fn refused(agent: &Agent, method: &str, error: &RpcError) -> String {
 }
 
 /// The first exchange with an agent.
-struct Talk {
-    incoming: Incoming,
-    input: HeldInput,
-    taken: u64,
+pub(super) struct Talk {
+    pub(super) incoming: Incoming,
+    pub(super) input: HeldInput,
+    pub(super) taken: u64,
     acknowledged: u64,
-    noise: Noises,
+    pub(super) noise: Noises,
+    /// Where what the agent tells of an earlier session goes, if somebody wants to know.
+    pub(super) history: Option<History>,
 }
 
 impl Talk {
-    /// Learns who the agent is and opens the session that is wanted; returns what the agent calls it, and in which
-    /// version it answers.
-    async fn begin(
-        &mut self,
-        agent: &Agent,
-        workspace: &countersign_core::session::Workspace,
-        wanted: Wanted<'_>,
-    ) -> Result<(String, Shape), String> {
+    /// Listens to an agent that was just started.
+    pub(super) async fn listen(keeper: &Keeper) -> Result<Self, String> {
+        let streams = keeper.streams(0).await.map_err(|error| error.to_string())?;
+        let (incoming, input) = Incoming::new(streams, 0);
+        Ok(Self {
+            incoming,
+            input,
+            taken: 0,
+            acknowledged: 0,
+            noise: Noises::default(),
+            history: None,
+        })
+    }
+
+    /// Adds to a failure what the agent wrote that was no message: some say on the wrong stream why they do not work.
+    pub(super) fn with_noise(&self, why: String) -> String {
+        match self.noise.first() {
+            Some(said) => format!("{why} ({said})"),
+            None => why,
+        }
+    }
+
+    /// Learns who the agent is and what it can do.
+    pub(super) async fn describe(&mut self, agent: &Agent) -> Result<AgentDescription, String> {
         let version = env!("CARGO_PKG_VERSION");
         let hello = initialize::request("initialize", agent.offer, agent.abilities, version);
         let described = self.request("initialize", hello).await?;
         let described = described.map_err(|error| refused(agent, "initialize", &error))?;
-        let description =
-            initialize::read(agent.offer, &described).map_err(|error| error.to_string())?;
-        let place = Place {
-            directory: PathBuf::from(&workspace.path),
-            additional: Vec::new(),
-        };
+        initialize::read(agent.offer, &described).map_err(|error| error.to_string())
+    }
+
+    /// Learns who the agent is and opens the session that is wanted; returns what the agent calls it.
+    async fn open(
+        &mut self,
+        agent: &Agent,
+        workspace: &countersign_core::session::Workspace,
+        wanted: Wanted<'_>,
+    ) -> Result<(String, AgentDescription), String> {
+        let description = self.describe(agent).await?;
+        let place = place(workspace);
         let native_id = self.session(agent, &description, &place, wanted).await?;
-        Ok((native_id, description.shape))
+        Ok((native_id, description))
     }
 
     /// Opens the session that is wanted, and returns what the agent calls it.
@@ -315,7 +386,7 @@ impl Talk {
 
     /// Sends a request and waits for its response. What the agent tells meanwhile is of an earlier life and known;
     /// what it wants meanwhile it does not get.
-    async fn request(
+    pub(super) async fn request(
         &mut self,
         id: &str,
         line: Vec<u8>,
@@ -346,7 +417,7 @@ impl Talk {
     }
 
     /// Lets the agent tell what was said before: some answer first that they have loaded it.
-    async fn hear_out(&mut self) -> Result<(), String> {
+    pub(super) async fn hear_out(&mut self) -> Result<(), String> {
         let history = async {
             while let Ok(heard) = tokio::time::timeout(HISTORY_PAUSE, self.incoming.next()).await {
                 let heard = heard.ok_or_else(|| ENDED.to_owned())?;
@@ -388,7 +459,14 @@ impl Talk {
                 self.noise.take(&noise);
                 Ok(None)
             }
-            Message::Notification { .. } => Ok(None),
+            Message::Notification { method, params } => {
+                if let Some(history) = &mut self.history
+                    && method == "session/update"
+                {
+                    history.take(line.start, &params);
+                }
+                Ok(None)
+            }
         }
     }
 }

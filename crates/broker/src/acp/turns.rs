@@ -8,7 +8,7 @@ use countersign_core::digest::Digest;
 use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
 use countersign_engine::acp::message::{Params, RpcError, RpcId};
-use countersign_engine::acp::session::{self, PromptAnswer, PromptPart, StopReason, read_prompt};
+use countersign_engine::acp::session::{self, PromptAnswer, StopReason, read_prompt};
 use countersign_engine::keeper::KeeperError;
 use countersign_store::{AskFilter, NewTurn, Parcel, StoreError};
 use tokio::time::Instant;
@@ -81,6 +81,11 @@ impl Driver {
         };
         let id = turn.id.to_string();
         self.page().put(&format!("{id}/prompt"), &item).await?;
+        let parts = if self.out.was_accepted(&id) {
+            None
+        } else {
+            Some(self.tell_of(turn).await?)
+        };
         self.name_after(turn).await?;
         let shared = self.agents.shared();
         shared
@@ -91,13 +96,17 @@ impl Driver {
         self.turns_taken += 1;
         self.has_denied = false;
         self.tells_history = false;
-        self.is_prompted = self.out.was_accepted(&id);
-        if !self.is_prompted {
-            let parts = vec![PromptPart::Text(turn.prompt.clone())];
-            let line = session::prompt(&id, &self.session.native_id, parts);
-            self.out.push(Purpose::Prompt(turn.id), id, line);
+        self.is_prompted = parts.is_none();
+        match parts {
+            // The agent has it from an earlier server.
+            None => Ok(()),
+            Some(Ok(parts)) => {
+                let line = session::prompt(&id, &self.session.native_id, parts);
+                self.out.push(Purpose::Prompt(turn.id), id, line);
+                Ok(())
+            }
+            Some(Err(why)) => self.end_turn(&failed(why)).await,
         }
-        Ok(())
     }
 
     /// A session without a title is called after the first thing that is said in it.

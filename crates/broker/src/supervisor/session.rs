@@ -12,7 +12,7 @@ use crate::error::BrokerError;
 use crate::supervisor::run::EngineRun;
 
 /// Who asks, until the engine has said the name of its agent.
-const UNNAMED_AGENT: &str = "opencode";
+pub(super) const UNNAMED_AGENT: &str = "opencode";
 
 /// Writes a session of the engine's down.
 pub(crate) async fn remember_session(

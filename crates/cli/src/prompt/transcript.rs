@@ -60,7 +60,8 @@ impl Transcript {
     /// An item as it is in the ledger.
     pub(super) fn item(&mut self, item: &TranscriptItem) -> Vec<Piece> {
         match &item.item {
-            Item::Prompt { .. } => Vec::new(),
+            // Whoever prompts knows what came along.
+            Item::Prompt { .. } | Item::Attachment { .. } => Vec::new(),
             Item::Text { text } => self.catch_up(&item.native_id, text, false),
             Item::Thought { text } => self.catch_up(&item.native_id, text, true),
             Item::Notice { text } => self.once(&item.native_id, &visible(text)),

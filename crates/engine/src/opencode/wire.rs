@@ -92,6 +92,25 @@ pub struct Session {
     pub directory: String,
 }
 
+/// A session of a list.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ListedSession {
+    /// The session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// When things happened to it.
+    #[serde(default)]
+    pub time: SessionTime,
+}
+
+/// When things happened to a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+pub struct SessionTime {
+    /// When something last happened in it, in milliseconds since 1970.
+    #[serde(default)]
+    pub updated: f64,
+}
+
 /// What a session is doing; a session that is idle is not listed at all.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
