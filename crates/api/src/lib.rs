@@ -9,6 +9,7 @@ mod door;
 mod engine;
 mod error;
 mod session;
+mod settings;
 mod token;
 mod workspace;
 
@@ -21,6 +22,7 @@ pub use door::{
 pub use engine::{EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};
 pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
+pub use settings::{SetRequest, SettingSet, SettingsView};
 pub use token::{
     Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleList, TokenList,
     TokenMade,

@@ -12,12 +12,14 @@ mod intake;
 mod noise;
 mod opening;
 mod roster;
+mod settings;
 mod turns;
 mod wire;
 mod words;
 
 pub(crate) use answers::check;
 pub use roster::EngineListing;
+pub(crate) use settings::Fate;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,6 +29,7 @@ use std::time::Duration;
 use countersign_core::actor::Actor;
 use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
+use countersign_core::settings::SessionSettings;
 use countersign_core::time::Clock;
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::Shape;
@@ -106,6 +109,8 @@ enum Order {
     Prompt,
     /// Stop what is going on, and say when that is under way.
     Cancel(oneshot::Sender<()>),
+    /// Tell the agent what was chosen; the waiter is for the choice that this request carries.
+    Set(String, settings::Waiter),
 }
 
 /// A life of an agent with everything that is needed to speak with it.
@@ -123,6 +128,8 @@ struct Lifetime {
     noise: Noises,
     /// Whether it tells what was said in an earlier life until it is prompted.
     tells_history: bool,
+    /// What the agent told of the session so far.
+    told: SessionSettings,
 }
 
 impl Agents {
@@ -229,6 +236,9 @@ impl Agents {
         };
         let session = store.put_session(&session).await?;
         store.bind_session(session.id, life.run.id, taken).await?;
+        store
+            .put_settings(workspace.id, session.id, &life.told, now)
+            .await?;
         self.converse(Driver::new(self.clone(), session.clone(), life, taken));
         Ok(session)
     }
@@ -364,8 +374,11 @@ impl Agents {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),
         };
-        let store = &self.shared().store;
+        let Shared { store, clock, .. } = self.shared();
         store.bind_session(session.id, life.run.id, taken).await?;
+        store
+            .put_settings(session.workspace, session.id, &life.told, clock.now())
+            .await?;
         Ok(Ok((life, taken)))
     }
 

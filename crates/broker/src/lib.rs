@@ -14,6 +14,7 @@ mod expiry;
 mod kept;
 mod live;
 mod rules;
+mod session_settings;
 mod sessions;
 mod settings;
 mod supervisor;
@@ -27,6 +28,7 @@ pub use door::{
 pub use error::BrokerError;
 pub use live::LiveWords;
 pub use rules::RuleWish;
+pub use session_settings::{SettingMade, SettingsContext};
 pub use sessions::{NewSessionWish, PromptWish, SessionContext};
 pub use settings::{EngineChoice, ForeignAnswer, Settings};
 pub use supervisor::EngineStatus;

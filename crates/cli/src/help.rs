@@ -69,6 +69,16 @@ help!(
   countersign sessions --workspace my-project --json"
 );
 help!(
+    /// `settings`.
+    SETTINGS,
+    "  countersign settings k3v9qa                  what is set and what could be, commands and usage
+  countersign settings k3v9qa mode=plan
+  countersign settings k3v9qa model=opus thoughts=off
+  countersign settings k3v9qa --json | jq .mode
+
+To set something takes the grants prompt and answer: a mode can be as good as a standing answer."
+);
+help!(
     /// `engines`.
     ENGINES,
     "  countersign engines
@@ -82,6 +92,7 @@ help!(
   countersign prompt --continue \"and now the documentation\"
   countersign prompt --engine claude \"explain this folder\"
   countersign prompt --model anthropic/claude-sonnet-4-5 \"explain this folder\"
+  countersign prompt --continue --mode plan \"how would you do it?\"
   git diff | countersign prompt -
   countersign prompt --detach \"upgrade the dependencies\"
 

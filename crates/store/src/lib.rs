@@ -15,6 +15,7 @@ mod events;
 mod file;
 mod rules;
 mod sessions;
+mod settings;
 mod tokens;
 mod transcript;
 mod turns;
@@ -30,6 +31,7 @@ pub use audit::ChainVerdict;
 pub use deliveries::Parcel;
 pub use engines::{Engine, Run};
 pub use error::StoreError;
+pub use settings::{Choice, ChoiceFate};
 pub use tokens::{NewToken, Pairing};
 pub use turns::NewTurn;
 

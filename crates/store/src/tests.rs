@@ -12,5 +12,6 @@ mod opening;
 mod racing;
 mod repeating;
 mod scene;
+mod settings;
 mod tokens;
 mod transcript;

@@ -439,6 +439,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{id}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows what is set for a session and what could be, the agent's commands and its usage. */
+        get: operations["show_settings"];
+        put?: never;
+        /** Sets the mode, the model or an option of a session. Only what the agent offers can be set. */
+        post: operations["change_settings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sign-out": {
         parameters: {
             query?: never;
@@ -596,6 +614,17 @@ export interface components {
             session?: components["schemas"]["SessionId"] | null;
             /** @description The workspace. */
             workspace: components["schemas"]["WorkspaceId"];
+        };
+        /** @description One that can be chosen. */
+        Alternative: {
+            /** @description More about it. */
+            description?: string;
+            /** @description The heading that it stands under. */
+            group?: string;
+            /** @description What the agent calls it. */
+            id: string;
+            /** @description What people read. */
+            name: string;
         };
         /** @description An answer that was given. */
         Answer: components["schemas"]["Choice"] & {
@@ -764,11 +793,43 @@ export interface components {
             /** @description Why; the agent gets to read it where the option is a no. */
             reason?: string | null;
         };
+        /** @description What somebody chose for a session; it is set again in every later life of the agent. */
+        Chosen: {
+            /** @description When. */
+            at: components["schemas"]["Timestamp"];
+            /** @description Who. */
+            by: components["schemas"]["Actor"];
+            /** @description What. */
+            setting: components["schemas"]["SettingName"];
+            /** @description To what. */
+            value: components["schemas"]["SettingValue"];
+        };
+        /** @description Something that can be set. */
+        ConfigOption: components["schemas"]["Setting"] & {
+            /** @description What it is about, in the agent's word. */
+            category?: string;
+            /** @description More about it. */
+            description?: string;
+            /** @description What the agent calls it. */
+            id: string;
+            /** @description What people read. */
+            name: string;
+        };
         /**
          * @description How strong consent is.
          * @enum {string}
          */
         Consent: "relay";
+        /** @description What was paid. */
+        Cost: {
+            /**
+             * Format: double
+             * @description How much.
+             */
+            amount: number;
+            /** @description In which currency, as `USD`. */
+            currency: string;
+        };
         /** @description The carrying of one answer to its engine. */
         Delivery: components["schemas"]["DeliveryState"] & {
             /**
@@ -1011,6 +1072,11 @@ export interface components {
             /** @enum {string} */
             type: "session.changed";
         } | {
+            /** @description The session. */
+            session: components["schemas"]["SessionId"];
+            /** @enum {string} */
+            type: "settings.changed";
+        } | {
             /** @description Whether it is over. */
             ended: boolean;
             /** @description The session it is in. */
@@ -1122,6 +1188,11 @@ export interface components {
             status: components["schemas"]["ToolStatus"];
             /** @description The tool's name. */
             tool: string;
+        } | {
+            /** @enum {string} */
+            kind: "plan";
+            /** @description The steps, in order. */
+            steps: components["schemas"]["PlanStep"][];
         } | {
             /** @enum {string} */
             kind: "notice";
@@ -1261,11 +1332,23 @@ export interface components {
             /** @description A link that carries the code in its fragment, which no server and no log gets to see. */
             link: string;
         };
+        /** @description A step of a plan. */
+        PlanStep: {
+            /** @description Where it stands. */
+            status: components["schemas"]["StepStatus"];
+            /** @description What is to be done. */
+            text: string;
+        };
         /** @description Something to say to an agent. */
         PromptRequest: {
             /** @description The engine's agent to use. */
             agent?: string | null;
-            /** @description The model to use, as `provider/model`. */
+            /**
+             * @description The mode to be in, one of those that the session's settings offer. Mode and model stay for the prompts that
+             *     follow; to choose them for an agent takes the grant `answer` as well.
+             */
+            mode?: string | null;
+            /** @description The model to use: `provider/model` for opencode, one of those that the session's settings offer else. */
             model?: string | null;
             /** @description The words. */
             text: string;
@@ -1332,6 +1415,13 @@ export interface components {
          * @enum {string}
          */
         Scope: "session" | "workspace";
+        /** @description One of several. */
+        Selection: {
+            /** @description Which ones it can be. */
+            choices: components["schemas"]["Alternative"][];
+            /** @description Which one it is now. */
+            current: string;
+        };
         /** @description One conversation with an engine. */
         Session: {
             /** @description Whether something is going on. */
@@ -1373,6 +1463,60 @@ export interface components {
             open_asks: number;
             turn?: components["schemas"]["Turn"] | null;
         };
+        /** @description Sets one thing for a session: `mode`, `model`, or `option` with its `value`. */
+        SetRequest: {
+            /** @description The id of the mode to be in. */
+            mode?: string | null;
+            /** @description The id of the model to use. */
+            model?: string | null;
+            /** @description The id of the option to set. */
+            option?: string | null;
+            value?: components["schemas"]["SettingValue"] | null;
+        };
+        /** @description What something is set to, and what it could be. */
+        Setting: (components["schemas"]["Selection"] & {
+            /** @enum {string} */
+            type: "select";
+        }) | {
+            /** @description Whether it is on. */
+            on: boolean;
+            /** @enum {string} */
+            type: "boolean";
+        } | {
+            /** @enum {string} */
+            type: "unknown";
+        };
+        /** @description Which of a session's settings. */
+        SettingName: "mode" | "model" | {
+            /** @description The option that the agent calls so. */
+            option: string;
+        };
+        /** @description Something that was set, or will be. */
+        SettingSet: components["schemas"]["SettingsView"] & {
+            /**
+             * @description Whether the agent has set it. If it has not, none runs: what was chosen is kept, and told to the agent's next
+             *     life before it is prompted.
+             */
+            applied: boolean;
+        };
+        /** @description What something is to be set to. */
+        SettingValue: boolean | string;
+        /** @description What is set for a session, what could be, and what else its agent tells of it. */
+        SettingsView: {
+            /** @description What people chose; it is set again in every later life of the agent. */
+            chosen: components["schemas"]["Chosen"][];
+            /** @description The commands that can begin a prompt. */
+            commands: components["schemas"]["SlashCommand"][];
+            /** @description Whether whoever reads this may set something: it takes the grants `prompt` and `answer`. */
+            may_set: boolean;
+            mode?: components["schemas"]["Selection"] | null;
+            model?: components["schemas"]["Selection"] | null;
+            /** @description What else can be set. */
+            options: components["schemas"]["ConfigOption"][];
+            /** @description The session. */
+            session: components["schemas"]["SessionId"];
+            usage?: components["schemas"]["Usage"] | null;
+        };
         /** @description One thing that a person has to see. */
         Shown: {
             /** @enum {string} */
@@ -1406,6 +1550,20 @@ export interface components {
          * @enum {string}
          */
         SignIn: "seen" | "not_seen" | "unknown";
+        /** @description A command that can begin a prompt. */
+        SlashCommand: {
+            /** @description What it does. */
+            description: string;
+            /** @description What can follow it. */
+            hint?: string;
+            /** @description Its name, without the slash. */
+            name: string;
+        };
+        /**
+         * @description Where a step of a plan stands.
+         * @enum {string}
+         */
+        StepStatus: "pending" | "in_progress" | "completed";
         /** @description What leave is wanted for. */
         Subject: {
             /** @enum {string} */
@@ -1490,7 +1648,9 @@ export interface components {
             follows?: components["schemas"]["AskId"] | null;
             /** @description Its id. */
             id: components["schemas"]["TurnId"];
-            /** @description The model that was wished for, as `provider/model`. */
+            /** @description The mode that was wished for. */
+            mode?: string | null;
+            /** @description The model that was wished for, as the engine calls it. */
             model?: string | null;
             /** @description What the engine calls the prompt's message. */
             native_id: string;
@@ -1547,6 +1707,20 @@ export interface components {
             kind: "refused";
             /** @description What it said. */
             message: string;
+        };
+        /** @description How full an agent's memory is, and what was paid. */
+        Usage: {
+            cost?: components["schemas"]["Cost"] | null;
+            /**
+             * Format: int64
+             * @description Tokens that fit.
+             */
+            size: number;
+            /**
+             * Format: int64
+             * @description Tokens in use.
+             */
+            used: number;
         };
         /**
          * @description What a rule says.
@@ -4917,6 +5091,301 @@ export interface operations {
                         /** @description What is wrong and what to do, for people. */
                         message: string;
                     };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    change_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingSet"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The agent refused it, in its words */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description The body is too large. */

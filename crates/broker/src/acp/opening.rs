@@ -7,17 +7,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use countersign_core::session::Session;
+use countersign_core::settings::SessionSettings;
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::{self, Ability, AgentDescription, Shape};
 use countersign_engine::acp::launch::Launch;
 use countersign_engine::acp::lines::Piece;
 use countersign_engine::acp::message::{self, Incoming as Message, Params, RpcError, RpcId};
 use countersign_engine::acp::session::{self, Place};
+use countersign_engine::acp::update;
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_store::{Run, StoreError};
 
 use crate::acp::noise::Noises;
 use crate::acp::roster::find;
+use crate::acp::settings;
 use crate::acp::wire::{Heard, Incoming};
 use crate::acp::{Agents, Lifetime};
 use crate::kept::{end_wholly, how_it_ended, last_words, remove_directory, run_directory};
@@ -65,6 +68,10 @@ impl Agents {
             return Ok(Err(not_found(agent)));
         };
         let now = shared.clock.now();
+        let told = match wanted {
+            Wanted::New => None,
+            Wanted::Again(session) => shared.store.settings(session.id).await?,
+        };
         let engine = shared
             .store
             .ensure_engine(workspace.id, &agent.name, now)
@@ -89,7 +96,7 @@ impl Agents {
         };
         self.note_keeper(keeper.identity());
         let greeted = tokio::select! {
-            greeted = greet(&keeper, agent, workspace, wanted) => greeted,
+            greeted = greet(&keeper, agent, workspace, wanted, told.unwrap_or_default()) => greeted,
             () = shared.ending.cancelled() => Err("Countersign was stopped".to_owned()),
         };
         let greeted = match greeted {
@@ -118,6 +125,7 @@ impl Agents {
                 shape: greeted.shape,
                 noise: greeted.noise,
                 tells_history: matches!(wanted, Wanted::Again(_)),
+                told: greeted.told.bounded(),
             },
         }))
     }
@@ -180,6 +188,7 @@ struct Greeted {
     taken: u64,
     shape: Shape,
     noise: Noises,
+    told: SessionSettings,
 }
 
 async fn greet(
@@ -187,6 +196,7 @@ async fn greet(
     agent: &Agent,
     workspace: &countersign_core::session::Workspace,
     wanted: Wanted<'_>,
+    told: SessionSettings,
 ) -> Result<Greeted, String> {
     let streams = keeper.streams(0).await.map_err(|error| error.to_string())?;
     let (incoming, input) = Incoming::new(streams, 0);
@@ -196,6 +206,11 @@ async fn greet(
         taken: 0,
         acknowledged: 0,
         noise: Noises::default(),
+        earlier: match wanted {
+            Wanted::New => None,
+            Wanted::Again(session) => Some(session.native_id.clone()),
+        },
+        told,
     };
     let (native_id, shape) =
         talk.begin(agent, workspace, wanted)
@@ -210,6 +225,7 @@ async fn greet(
         shape,
         noise: talk.noise,
         taken: talk.taken,
+        told: talk.told,
         incoming: talk.incoming,
         input: talk.input,
     })
@@ -239,6 +255,10 @@ struct Talk {
     taken: u64,
     acknowledged: u64,
     noise: Noises,
+    /// What the agent calls the session of an earlier life that is wanted.
+    earlier: Option<String>,
+    /// What the agent told of the session besides what was said in it.
+    told: SessionSettings,
 }
 
 impl Talk {
@@ -278,7 +298,9 @@ impl Talk {
                     .request("session/new", session::new("session/new", place))
                     .await?
                     .map_err(|error| refused(agent, "session/new", &error))?;
-                return session::read_opened(&result)
+                let opened = session::read_opened(&result);
+                self.told.take_offer(opened.settings);
+                return opened
                     .session
                     .filter(|id| !id.is_empty() && id.len() <= 1_000 && !id.contains('\0'))
                     .ok_or_else(|| {
@@ -291,7 +313,10 @@ impl Talk {
         if description.can(Ability::Resume) {
             let line = session::resume("session/resume", native, place);
             match self.request("session/resume", line).await? {
-                Ok(_) => return Ok(native.clone()),
+                Ok(result) => {
+                    self.told.take_offer(session::read_opened(&result).settings);
+                    return Ok(native.clone());
+                }
                 Err(error) if !description.can(Ability::Load) => {
                     return Err(cannot_go_on(&refused(agent, "session/resume", &error)));
                 }
@@ -305,8 +330,9 @@ impl Talk {
         }
         let line = session::load("session/load", native, place);
         match self.request("session/load", line).await? {
-            Ok(_) => {
+            Ok(result) => {
                 self.hear_out().await?;
+                self.told.take_offer(session::read_opened(&result).settings);
                 Ok(native.clone())
             }
             Err(error) => Err(cannot_go_on(&refused(agent, "session/load", &error))),
@@ -382,6 +408,13 @@ impl Talk {
                 let tag = format!("reply-{}", line.start);
                 let sent = self.input.write(Some(&tag), Bytes::from(reply)).await;
                 sent.map_err(|_| ENDED.to_owned())?;
+                Ok(None)
+            }
+            Message::Notification { method, params } if method == "session/update" => {
+                let news = update::read(&params);
+                if self.earlier.is_some() && news.session == self.earlier {
+                    settings::hear(&mut self.told, news.update);
+                }
                 Ok(None)
             }
             Message::Noise(noise) => {

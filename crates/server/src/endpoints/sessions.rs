@@ -118,12 +118,14 @@ pub(crate) async fn prompt_session(
         text,
         turn,
         model,
+        mode,
         agent,
     } = request;
     let wish = PromptWish {
         turn,
         text,
         model,
+        mode,
         agent,
     };
     let turn = server.broker.prompt(&admitted.caller, id, wish).await?;
