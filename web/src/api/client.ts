@@ -12,6 +12,8 @@ import type {
   Paired,
   Phase,
   SessionView,
+  SetRequest,
+  SettingsView,
   TranscriptItem,
   WorkspaceView,
 } from "./types.ts";
@@ -123,5 +125,8 @@ export const readItems = async (session: string, after: number) =>
 export const sendPrompt = (session: string, text: string, turn: string) =>
   request<{ turn: string; session: string }>("POST", `sessions/${id(session)}/prompt`, { text, turn });
 export const cancelTurn = (session: string) => request<SessionView>("POST", `sessions/${id(session)}/cancel`);
+export const readSettings = (session: string) => request<SettingsView>("GET", `sessions/${id(session)}/settings`);
+export const changeSettings = (session: string, change: SetRequest) =>
+  request<SettingsView>("POST", `sessions/${id(session)}/settings`, change);
 
 export const readAlarms = () => request<AlarmView[]>("GET", "alarms");

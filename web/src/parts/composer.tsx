@@ -1,16 +1,29 @@
 /* Writes a prompt: for a session, or for a new one. */
 import { createEffect, createResource, createSignal, For, Show } from "solid-js";
 import { readEngines } from "../api/client.ts";
-import type { NewSession } from "../api/types.ts";
+import type { NewSession, SlashCommand } from "../api/types.ts";
 import { beginSession, draftOf, NEW_SESSION, sendDraft, writeDraft } from "../state/prompting.ts";
-import { ledger } from "../state/live.ts";
+import { ledger, settingsOf } from "../state/live.ts";
+import { CommandList, createSuggestions } from "./command-list.tsx";
 import { GrowingField } from "./growing-field.tsx";
 import { Alert, Send } from "./icons.tsx";
 import { Sentence } from "./sentence.tsx";
 
 /** The field and its button; what could not be sent stays in it. */
-function Composer(props: { place: string; label: string; placeholder: string; send: () => void }) {
+function Composer(props: {
+  place: string;
+  label: string;
+  placeholder: string;
+  /** The commands that a prompt can begin with. */
+  commands?: readonly SlashCommand[];
+  send: () => void;
+}) {
   const draft = () => draftOf(props.place);
+  const suggestions = createSuggestions(
+    () => props.commands ?? [],
+    () => draft().text,
+    (text) => writeDraft(props.place, text),
+  );
   let field: HTMLTextAreaElement | undefined;
   createEffect((wasSending: boolean) => {
     const isSending = draft().sending;
@@ -35,6 +48,7 @@ function Composer(props: { place: string; label: string; placeholder: string; se
           </p>
         )}
       </Show>
+      <CommandList suggestions={suggestions} />
       <div class="composer-row">
         <GrowingField
           label={props.label}
@@ -43,6 +57,7 @@ function Composer(props: { place: string; label: string; placeholder: string; se
           write={(text) => writeDraft(props.place, text)}
           send={props.send}
           disabled={draft().sending}
+          takesKey={suggestions.press}
           ref={(element) => (field = element)}
         />
         <button type="submit" class="primary composer-send" aria-label="Send" disabled={draft().sending || draft().text.trim() === ""}>
@@ -55,7 +70,13 @@ function Composer(props: { place: string; label: string; placeholder: string; se
 
 export function SessionComposer(props: { session: string }) {
   return (
-    <Composer place={props.session} label="Prompt" placeholder="Say something to the agent…" send={() => void sendDraft(props.session)} />
+    <Composer
+      place={props.session}
+      label="Prompt"
+      placeholder="Say something to the agent…"
+      commands={settingsOf(props.session)?.commands ?? []}
+      send={() => void sendDraft(props.session)}
+    />
   );
 }
 

@@ -1,6 +1,6 @@
 /* What was said and done in a session, growing as it happens. */
 import { createMemo, For, Index, Match, Show, Switch } from "solid-js";
-import type { ToolCall, TranscriptItem } from "../api/types.ts";
+import type { Plan, ToolCall, TranscriptItem } from "../api/types.ts";
 import type { Transcript } from "../state/transcript.ts";
 import { ledger } from "../state/live.ts";
 import { inputLine } from "../text/tool-input.ts";
@@ -33,8 +33,9 @@ export function TranscriptView(props: { transcript: Transcript }) {
 }
 
 function Piece(props: { item: TranscriptItem }) {
-  const text = (kind: string) => (props.item.kind === kind && props.item.kind !== "tool" ? props.item : undefined);
+  const text = (kind: string) => (props.item.kind === kind && "text" in props.item ? props.item : undefined);
   const tool = () => (props.item.kind === "tool" ? props.item : undefined);
+  const plan = () => (props.item.kind === "plan" ? props.item : undefined);
   return (
     <li class={`piece piece-${props.item.kind}`}>
       <Switch>
@@ -51,6 +52,7 @@ function Piece(props: { item: TranscriptItem }) {
         <Match when={text("text")}>{(said) => <p class="said-text">{said().text}</p>}</Match>
         <Match when={text("thought")}>{(said) => <Thought text={said().text} />}</Match>
         <Match when={text("notice")}>{(said) => <p class="notice">{said().text}</p>}</Match>
+        <Match when={plan()}>{(steps) => <PlanSteps plan={steps()} />}</Match>
         <Match when={tool()}>{(call) => <Call call={call()} />}</Match>
       </Switch>
     </li>
@@ -66,6 +68,34 @@ function Thought(props: { text: string; isOpen?: boolean }) {
       <summary>Thought</summary>
       <p class="said-text">{props.text}</p>
     </details>
+  );
+}
+
+const STEPS: Readonly<Record<Plan["steps"][number]["status"], string>> = {
+  pending: "to do",
+  in_progress: "being done",
+  completed: "done",
+};
+
+function PlanSteps(props: { plan: Plan }) {
+  return (
+    <ol class="plan" aria-label="Plan">
+      <Index each={props.plan.steps}>
+        {(step) => (
+          <li class={`step step-${step().status}`}>
+            <span class="step-status" title={STEPS[step().status]}>
+              <Show when={step().status === "completed"} fallback={<span class="step-mark" aria-hidden="true" />}>
+                <Check />
+              </Show>
+              <span class="unseen">{STEPS[step().status]}: </span>
+            </span>
+            <span>
+              <Visible text={step().text} />
+            </span>
+          </li>
+        )}
+      </Index>
+    </ol>
   );
 }
 

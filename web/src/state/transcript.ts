@@ -16,9 +16,9 @@ export const SILENT: Transcript = { items: [], live: {} };
 
 /** The transcript with more words, or nothing if words between those known and these were missed. */
 export function withDelta(transcript: Transcript, delta: Delta): Transcript | undefined {
-  const at = transcript.items.findLastIndex((item) => item.native_id === delta.item && item.kind !== "tool");
+  const at = transcript.items.findLastIndex((item) => item.native_id === delta.item && "text" in item);
   const known = transcript.items[at];
-  if (known !== undefined && known.kind !== "tool") {
+  if (known !== undefined && "text" in known) {
     const text = grown(known.text, delta);
     return text === undefined ? undefined : { ...transcript, items: transcript.items.with(at, { ...known, text }) };
   }
@@ -50,9 +50,9 @@ export function withItems(transcript: Transcript, read: readonly TranscriptItem[
     const before = places.get(item.native_id) ?? item.seq;
     const known = items.get(before);
     if (before !== item.seq && known?.native_id === item.native_id) items.delete(before);
-    const same = known !== undefined && known.native_id === item.native_id && known.kind !== "tool";
+    const same = known !== undefined && known.native_id === item.native_id && "text" in known;
     const heard = same ? known.text : live[item.native_id]?.text;
-    const ahead = item.seq > written && item.kind !== "tool" && heard !== undefined && heard.startsWith(item.text);
+    const ahead = item.seq > written && "text" in item && heard !== undefined && heard.startsWith(item.text);
     items.set(item.seq, ahead ? { ...item, text: heard } : item);
     delete live[item.native_id];
   }
