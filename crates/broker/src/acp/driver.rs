@@ -34,6 +34,10 @@ const TOOL_SPAN: u64 = 2 * 1024 * 1024;
 const WITHDRAWN: i64 = 256;
 
 /// A conversation with one agent.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a thing of its own that is known or not, and all go together"
+)]
 pub(super) struct Driver {
     pub(super) agents: Agents,
     pub(super) session: Session,
