@@ -10,6 +10,7 @@ mod door;
 mod engine;
 mod error;
 mod session;
+mod settings;
 mod token;
 mod workspace;
 
@@ -23,6 +24,7 @@ pub use door::{
 pub use engine::{EarlierSession, EarlierSessions, EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};
 pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
+pub use settings::{SetRequest, SettingSet, SettingsView};
 pub use token::{
     Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleList, TokenList,
     TokenMade,

@@ -64,9 +64,13 @@ pub struct PromptRequest {
     /// Makes a repetition of this request harmless: the same turn comes back for the same id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
-    /// The model to use, as `provider/model`.
+    /// The model to use: `provider/model` for opencode, one of those that the session's settings offer else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The mode to be in, one of those that the session's settings offer. Mode and model stay for the prompts that
+    /// follow; to choose them for an agent takes the grant `answer` as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// The engine's agent to use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,

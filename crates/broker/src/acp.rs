@@ -15,6 +15,7 @@ mod noise;
 mod opening;
 mod prompting;
 mod roster;
+mod settings;
 mod turns;
 mod wire;
 mod words;
@@ -22,6 +23,7 @@ mod words;
 pub(crate) use answers::check;
 pub(crate) use earlier::is_id;
 pub use roster::EngineListing;
+pub(crate) use settings::Fate;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -32,6 +34,7 @@ use countersign_core::actor::Actor;
 use countersign_core::attachment::Takes;
 use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
+use countersign_core::settings::SessionSettings;
 use countersign_core::time::Clock;
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::Shape;
@@ -113,6 +116,8 @@ enum Order {
     Prompt,
     /// Stop what is going on, and say when that is under way.
     Cancel(oneshot::Sender<()>),
+    /// Tell the agent what was chosen; the waiter is for the choice that this request carries.
+    Set(String, settings::Waiter),
 }
 
 /// A life of an agent with everything that is needed to speak with it.
@@ -132,6 +137,8 @@ struct Lifetime {
     tells_history: bool,
     /// What the agent takes along with a prompt.
     takes: Takes,
+    /// What the agent told of the session so far.
+    told: SessionSettings,
 }
 
 impl Agents {
@@ -240,6 +247,9 @@ impl Agents {
         let session = store.put_session(&session).await?;
         store.set_takes(session.id, life.takes).await?;
         store.bind_session(session.id, life.run.id, taken).await?;
+        store
+            .put_settings(workspace.id, session.id, &life.told, now)
+            .await?;
         self.converse(Driver::new(self.clone(), session.clone(), life, taken));
         Ok(session)
     }
@@ -375,9 +385,12 @@ impl Agents {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),
         };
-        let store = &self.shared().store;
+        let Shared { store, clock, .. } = self.shared();
         store.set_takes(session.id, life.takes).await?;
         store.bind_session(session.id, life.run.id, taken).await?;
+        store
+            .put_settings(session.workspace, session.id, &life.told, clock.now())
+            .await?;
         Ok(Ok((life, taken)))
     }
 

@@ -52,8 +52,10 @@ pub struct PromptWish {
     pub turn: Option<TurnId>,
     /// The words.
     pub text: String,
-    /// The model to use, as `provider/model`.
+    /// The model to use: `provider/model` for opencode, one of those that an agent offers else.
     pub model: Option<String>,
+    /// The mode to be in, one of those that the agent offers.
+    pub mode: Option<String>,
     /// The engine's agent to use.
     pub agent: Option<String>,
     /// What comes along.
@@ -76,14 +78,23 @@ impl PromptWish {
         if self.text.contains('\0') {
             return Err(invalid("text", "must not contain NUL characters"));
         }
-        if self
-            .model
-            .as_deref()
-            .is_some_and(|model| split_model(model).is_none())
-        {
-            return Err(invalid("model", "must have the form `provider/model`"));
-        }
         Ok(())
+    }
+
+    /// Fails unless opencode could take what comes with the words.
+    fn check_for_opencode(&self) -> Result<(), BrokerError> {
+        let model = self.model.as_deref();
+        let (field, problem) = if model.is_some_and(|model| split_model(model).is_none()) {
+            ("model", "must have the form `provider/model`")
+        } else if self.mode.is_some() {
+            ("mode", "cannot be chosen for this engine")
+        } else {
+            return Ok(());
+        };
+        Err(BrokerError::Invalid {
+            field,
+            problem: problem.to_owned(),
+        })
     }
 }
 
@@ -215,16 +226,15 @@ impl Broker {
         caller.require_in(Grant::Prompt, session.workspace)?;
         wish.check()?;
         let is_acp = session.engine != Session::OPENCODE;
-        if is_acp && (wish.model.is_some() || wish.agent.is_some()) {
-            let field = if wish.model.is_some() {
-                "model"
-            } else {
-                "agent"
-            };
+        if !is_acp {
+            wish.check_for_opencode()?;
+        } else if wish.agent.is_some() {
             return Err(BrokerError::Invalid {
-                field,
+                field: "agent",
                 problem: "cannot be chosen for this engine".to_owned(),
             });
+        } else {
+            self.check_wishes(caller, &session, &wish).await?;
         }
         let supervisor = self.supervisor(session.workspace)?;
         let link = if is_acp {
@@ -249,6 +259,7 @@ impl Broker {
             },
             prompt: wish.text,
             model: wish.model,
+            mode: wish.mode,
             agent: wish.agent,
             follows: None,
         };
@@ -321,7 +332,7 @@ impl Broker {
         }
     }
 
-    async fn visible_session(
+    pub(crate) async fn visible_session(
         &self,
         caller: &Caller,
         id: SessionId,

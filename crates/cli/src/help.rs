@@ -70,6 +70,16 @@ help!(
   countersign sessions --engine claude --earlier                    what the agent still has from before"
 );
 help!(
+    /// `settings`.
+    SETTINGS,
+    "  countersign settings k3v9qa                  what is set and what could be, commands and usage
+  countersign settings k3v9qa mode=plan
+  countersign settings k3v9qa model=opus thoughts=off
+  countersign settings k3v9qa --json | jq .mode
+
+To set something takes the grants prompt and answer: a mode can be as good as a standing answer."
+);
+help!(
     /// `engines`.
     ENGINES,
     "  countersign engines
@@ -83,6 +93,7 @@ help!(
   countersign prompt --continue \"and now the documentation\"
   countersign prompt --engine claude \"explain this folder\"
   countersign prompt --model anthropic/claude-sonnet-4-5 \"explain this folder\"
+  countersign prompt --continue --mode plan \"how would you do it?\"
   git diff | countersign prompt -
   countersign prompt --file src/main.rs --image screen.png \"why does it look like this?\"
   countersign prompt --engine claude --earlier 0198c2f1 \"where were we?\"

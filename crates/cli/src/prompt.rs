@@ -55,22 +55,18 @@ pub struct Prompt {
     /// Send this image along, if the agent takes images: png, jpeg, gif or webp
     #[arg(long, short, value_name = "PATH")]
     image: Vec<PathBuf>,
-    /// The model to use, as provider/model
-    #[arg(long, short, value_name = "MODEL", value_parser = parse_model)]
+    /// The model to use: provider/model for opencode, one that `countersign settings` lists for other agents
+    #[arg(long, short, value_name = "MODEL")]
     model: Option<String>,
+    /// The mode to be in, one that `countersign settings` lists; it stays for the prompts that follow
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
     /// The engine's agent to use
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Return as soon as the prompt is taken
     #[arg(long, short)]
     detach: bool,
-}
-
-fn parse_model(text: &str) -> Result<String, String> {
-    match text.split_once('/') {
-        Some((provider, model)) if !provider.is_empty() && !model.is_empty() => Ok(text.to_owned()),
-        Some(_) | None => Err("write the provider, `/`, and the model".to_owned()),
-    }
 }
 
 pub(crate) async fn run(call: &mut Call<'_>, arguments: Prompt) -> anyhow::Result<Exit> {
@@ -90,6 +86,7 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Prompt) -> anyhow::Resul
         text,
         turn: Some(TurnId::generate(call.clock.now())),
         model: arguments.model,
+        mode: arguments.mode,
         agent: arguments.agent,
         attachments,
     };

@@ -15,6 +15,7 @@ pub mod grant;
 pub mod id;
 pub mod rule;
 pub mod session;
+pub mod settings;
 pub mod time;
 pub mod token;
 pub mod visible;

@@ -95,9 +95,12 @@ pub struct Turn {
     pub native_id: String,
     /// What was said.
     pub prompt: String,
-    /// The model that was wished for, as `provider/model`.
+    /// The model that was wished for, as the engine calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The mode that was wished for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// The agent that was wished for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -176,6 +179,11 @@ pub enum Item {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         child: Option<String>,
     },
+    /// What the agent means to do, as far as it has come.
+    Plan {
+        /// The steps, in order.
+        steps: Vec<PlanStep>,
+    },
     /// What Countersign or the engine has to say about the session.
     Notice {
         /// The words.
@@ -190,6 +198,27 @@ pub struct FileDiff {
     pub path: String,
     /// The change, as a unified diff.
     pub patch: String,
+}
+
+/// A step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanStep {
+    /// What is to be done.
+    pub text: String,
+    /// Where it stands.
+    pub status: StepStatus,
+}
+
+/// Where a step of a plan stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    /// It comes later.
+    Pending,
+    /// It is being done.
+    InProgress,
+    /// It is done.
+    Completed,
 }
 
 /// Where a tool call stands.

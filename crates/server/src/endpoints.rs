@@ -14,5 +14,6 @@ pub(crate) mod pairing;
 pub(crate) mod refusals;
 pub(crate) mod rules;
 pub(crate) mod sessions;
+pub(crate) mod settings;
 pub(crate) mod tokens;
 pub(crate) mod workspaces;

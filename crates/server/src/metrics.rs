@@ -211,6 +211,7 @@ impl Metrics {
                 self.advance(*ask, *state, event.at);
             }
             EventBody::SessionChanged { .. }
+            | EventBody::SettingsChanged { .. }
             | EventBody::TurnChanged { .. }
             | EventBody::ItemChanged { .. }
             | EventBody::EngineChanged { .. }

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::endpoints::{
     alarms, app, asks, attachments, audit, docs, door, engines, events, health, pairing, rules,
-    sessions, tokens, workspaces,
+    sessions, settings, tokens, workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::Conduct;
@@ -70,6 +70,7 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(sessions::prompt_session))
         .routes(routes!(sessions::cancel_session))
         .routes(routes!(attachments::show_attachment))
+        .routes(routes!(settings::show_settings, settings::change_settings))
         .routes(routes!(tokens::list_tokens, tokens::make_token))
         .routes(routes!(tokens::revoke_token))
         .routes(routes!(pairing::make_pairing))

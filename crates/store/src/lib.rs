@@ -17,6 +17,7 @@ mod events;
 mod file;
 mod rules;
 mod sessions;
+mod settings;
 mod tokens;
 mod transcript;
 mod turns;
@@ -34,6 +35,7 @@ pub use deliveries::Parcel;
 pub use earlier::{Earlier, TakenUp};
 pub use engines::{Engine, Run};
 pub use error::StoreError;
+pub use settings::{Choice, ChoiceFate};
 pub use tokens::{NewToken, Pairing};
 pub use turns::NewTurn;
 

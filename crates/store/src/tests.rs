@@ -14,5 +14,6 @@ mod opening;
 mod racing;
 mod repeating;
 mod scene;
+mod settings;
 mod tokens;
 mod transcript;

@@ -24,8 +24,10 @@ pub struct NewTurn {
     pub native_id: String,
     /// What is said.
     pub prompt: String,
-    /// The model that is wished for, as `provider/model`.
+    /// The model that is wished for, as the engine calls it.
     pub model: Option<String>,
+    /// The mode that is wished for.
+    pub mode: Option<String>,
     /// The agent that is wished for.
     pub agent: Option<String>,
     /// The ask whose denial it gives the reason of.
@@ -39,6 +41,7 @@ row! {
         native_id: String,
         prompt: String,
         model: Option<String>,
+        mode: Option<String>,
         agent: Option<String>,
         follows: Option<String>,
         started_at: i64,
@@ -68,6 +71,7 @@ impl TryFrom<TurnRow> for Turn {
             native_id: row.native_id,
             prompt: row.prompt,
             model: row.model,
+            mode: row.mode,
             agent: row.agent,
             started_at: Timestamp::from_micros(row.started_at),
             cancelled_at: row.cancelled_at.map(Timestamp::from_micros),
@@ -78,7 +82,7 @@ impl TryFrom<TurnRow> for Turn {
 macro_rules! select_turns {
     ($rest:literal) => {
         concat!(
-            "SELECT id, session, native_id, prompt, model, agent, follows, started_at, cancelled_at, outcome FROM turns ",
+            "SELECT id, session, native_id, prompt, model, mode, agent, follows, started_at, cancelled_at, outcome FROM turns ",
             $rest
         )
     };
@@ -106,8 +110,8 @@ impl Store {
         by: &Actor,
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
-        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING";
+        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows, mode) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING";
         const GET: &str = select_turns!("WHERE id = $1");
         let mut write = self.write(now).await?;
         let added = on_tx!(&mut write.tx, |connection| {
@@ -121,6 +125,7 @@ impl Store {
                 .bind(&turn.model)
                 .bind(&turn.agent)
                 .bind(turn.follows.map(|id| id.to_string()))
+                .bind(&turn.mode)
                 .execute(connection)
                 .await?
                 .rows_affected()
@@ -298,7 +303,7 @@ impl Store {
         engine: &str,
     ) -> Result<Vec<Turn>, StoreError> {
         const LIST: &str = "SELECT turns.id, turns.session, turns.native_id, turns.prompt, \
-             turns.model, turns.agent, turns.follows, turns.started_at, turns.cancelled_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
+             turns.model, turns.mode, turns.agent, turns.follows, turns.started_at, turns.cancelled_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
              WHERE sessions.workspace = $1 AND sessions.engine = $2 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
              ORDER BY turns.id";
         let rows: Vec<TurnRow> = on_db!(&self.db, |connection| {

@@ -14,6 +14,8 @@ import type {
   Paired,
   Phase,
   SessionView,
+  SetRequest,
+  SettingsView,
   TranscriptItem,
   WorkspaceView,
 } from "./types.ts";
@@ -145,5 +147,8 @@ export async function readAttachmentContent(attachment: string): Promise<Blob> {
   return response.blob();
 }
 export const cancelTurn = (session: string) => request<SessionView>("POST", `sessions/${id(session)}/cancel`);
+export const readSettings = (session: string) => request<SettingsView>("GET", `sessions/${id(session)}/settings`);
+export const changeSettings = (session: string, change: SetRequest) =>
+  request<SettingsView>("POST", `sessions/${id(session)}/settings`, change);
 
 export const readAlarms = () => request<AlarmView[]>("GET", "alarms");

@@ -89,23 +89,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/attachments/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Shows something that came along with a prompt: a picture as such, everything else as plain text to be saved. */
-        get: operations["show_attachment"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -259,26 +242,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/engines/{name}/sessions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Lists the sessions that an engine had before in a workspace.
-         * @description An ACP agent is started for the question, and ended again.
-         */
-        get: operations["list_earlier_sessions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -400,7 +363,7 @@ export interface paths {
         /** Lists sessions, the one that changed last first. */
         get: operations["list_sessions"];
         put?: never;
-        /** Starts a session, or takes up an earlier one. */
+        /** Starts a session. */
         post: operations["start_session"];
         delete?: never;
         options?: never;
@@ -470,6 +433,24 @@ export interface paths {
         put?: never;
         /** Says something in a session. The same turn id again says nothing twice. */
         post: operations["prompt_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows what is set for a session and what could be, the agent's commands and its usage. */
+        get: operations["show_settings"];
+        put?: never;
+        /** Sets the mode, the model or an option of a session. Only what the agent offers can be set. */
+        post: operations["change_settings"];
         delete?: never;
         options?: never;
         head?: never;
@@ -634,6 +615,17 @@ export interface components {
             /** @description The workspace. */
             workspace: components["schemas"]["WorkspaceId"];
         };
+        /** @description One that can be chosen. */
+        Alternative: {
+            /** @description More about it. */
+            description?: string;
+            /** @description The heading that it stands under. */
+            group?: string;
+            /** @description What the agent calls it. */
+            id: string;
+            /** @description What people read. */
+            name: string;
+        };
         /** @description An answer that was given. */
         Answer: components["schemas"]["Choice"] & {
             /** @description When. */
@@ -723,30 +715,6 @@ export interface components {
             /** @description The workspace it is about. */
             workspace: components["schemas"]["WorkspaceId"];
         };
-        /** @description Something that came along with a prompt. */
-        Attachment: {
-            /** @description Its id. */
-            id: components["schemas"]["AttachmentId"];
-            /** @description Whether its content is kept: of a file that is only pointed at it is not. */
-            kept: boolean;
-            /** @description What it is. */
-            kind: components["schemas"]["AttachmentKind"];
-            /** @description What kind of content it has, where that is known. */
-            media_type?: string | null;
-            /** @description What it is called; for a file of the workspace its path there. */
-            name: string;
-            /**
-             * Format: int64
-             * @description How many bytes it has.
-             */
-            size: number;
-        };
-        AttachmentId: string;
-        /**
-         * @description What an attachment is.
-         * @enum {string}
-         */
-        AttachmentKind: "file" | "text" | "image";
         /** @description An entry in its place. */
         AuditEntry: {
             /** @description What was done. */
@@ -825,11 +793,43 @@ export interface components {
             /** @description Why; the agent gets to read it where the option is a no. */
             reason?: string | null;
         };
+        /** @description What somebody chose for a session; it is set again in every later life of the agent. */
+        Chosen: {
+            /** @description When. */
+            at: components["schemas"]["Timestamp"];
+            /** @description Who. */
+            by: components["schemas"]["Actor"];
+            /** @description What. */
+            setting: components["schemas"]["SettingName"];
+            /** @description To what. */
+            value: components["schemas"]["SettingValue"];
+        };
+        /** @description Something that can be set. */
+        ConfigOption: components["schemas"]["Setting"] & {
+            /** @description What it is about, in the agent's word. */
+            category?: string;
+            /** @description More about it. */
+            description?: string;
+            /** @description What the agent calls it. */
+            id: string;
+            /** @description What people read. */
+            name: string;
+        };
         /**
          * @description How strong consent is.
          * @enum {string}
          */
         Consent: "relay";
+        /** @description What was paid. */
+        Cost: {
+            /**
+             * Format: double
+             * @description How much.
+             */
+            amount: number;
+            /** @description In which currency, as `USD`. */
+            currency: string;
+        };
         /** @description The carrying of one answer to its engine. */
         Delivery: components["schemas"]["DeliveryState"] & {
             /**
@@ -980,23 +980,6 @@ export interface components {
          * @enum {string}
          */
         DoorWord: "once" | "always" | "reject" | "replied" | "rejected";
-        /** @description A session that an engine had before. */
-        EarlierSession: {
-            known?: components["schemas"]["SessionId"] | null;
-            /** @description What the engine calls it: what to say as `earlier` of a new session. */
-            native_id: string;
-            /** @description What it is about. */
-            title: string;
-            /** @description When something last happened in it, as the engine writes it; empty if it does not say. */
-            updated_at: string;
-        };
-        /** @description The sessions that an engine had in a workspace. */
-        EarlierSessions: {
-            /** @description Whether there are more than are listed. */
-            has_more: boolean;
-            /** @description The sessions, in the engine's order. */
-            sessions: components["schemas"]["EarlierSession"][];
-        };
         /** @description An agent that a session can be begun with. */
         EngineOffer: {
             /** @description What to do before it can be used; empty if nothing is known to be missing. */
@@ -1089,6 +1072,11 @@ export interface components {
             /** @enum {string} */
             type: "session.changed";
         } | {
+            /** @description The session. */
+            session: components["schemas"]["SessionId"];
+            /** @enum {string} */
+            type: "settings.changed";
+        } | {
             /** @description Whether it is over. */
             ended: boolean;
             /** @description The session it is in. */
@@ -1176,11 +1164,6 @@ export interface components {
             /** @description The words. */
             text: string;
         } | {
-            /** @description What it is. */
-            attachment: components["schemas"]["Attachment"];
-            /** @enum {string} */
-            kind: "attachment";
-        } | {
             /** @enum {string} */
             kind: "text";
             /** @description The words. */
@@ -1205,6 +1188,11 @@ export interface components {
             status: components["schemas"]["ToolStatus"];
             /** @description The tool's name. */
             tool: string;
+        } | {
+            /** @enum {string} */
+            kind: "plan";
+            /** @description The steps, in order. */
+            steps: components["schemas"]["PlanStep"][];
         } | {
             /** @enum {string} */
             kind: "notice";
@@ -1237,29 +1225,6 @@ export interface components {
             /** @description Where it calls from. */
             surface: components["schemas"]["Surface"];
             workspace?: components["schemas"]["WorkspaceId"] | null;
-        };
-        /** @description Something to send along with a prompt: at most ten, each of at most 5 MiB, all of at most 20 MiB. */
-        NewAttachment: {
-            /** @enum {string} */
-            kind: "file";
-            /** @description Its path, from the workspace on or absolute. Symlinks are resolved; what is outside is refused. */
-            path: string;
-        } | {
-            /** @enum {string} */
-            kind: "text";
-            /** @description What it is called. */
-            name: string;
-            /** @description The text. */
-            text: string;
-        } | {
-            /** @description Its bytes in base 64. */
-            data: string;
-            /** @enum {string} */
-            kind: "image";
-            /** @description `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
-            media_type: string;
-            /** @description What it is called. */
-            name?: string | null;
         };
         /** @description Hands an ask in. */
         NewDoorAsk: {
@@ -1310,11 +1275,6 @@ export interface components {
         };
         /** @description Starts a session. */
         NewSession: {
-            /**
-             * @description What the engine calls an earlier session, as `/api/v1/engines/{name}/sessions` lists it: that one is taken up,
-             *     with what was said in it, instead of a new one. One that is known here already is given back as it is.
-             */
-            earlier?: string | null;
             /**
              * @description With which engine: `opencode`, or the name of an agent as `/api/v1/engines` lists it; the workspace's own, or
              *     the agent that is configured or installed, if it is not said.
@@ -1372,13 +1332,23 @@ export interface components {
             /** @description A link that carries the code in its fragment, which no server and no log gets to see. */
             link: string;
         };
+        /** @description A step of a plan. */
+        PlanStep: {
+            /** @description Where it stands. */
+            status: components["schemas"]["StepStatus"];
+            /** @description What is to be done. */
+            text: string;
+        };
         /** @description Something to say to an agent. */
         PromptRequest: {
             /** @description The engine's agent to use. */
             agent?: string | null;
-            /** @description What comes along. It is kept with the turn: a repetition with the same id need not be the same. */
-            attachments?: components["schemas"]["NewAttachment"][];
-            /** @description The model to use, as `provider/model`. */
+            /**
+             * @description The mode to be in, one of those that the session's settings offer. Mode and model stay for the prompts that
+             *     follow; to choose them for an agent takes the grant `answer` as well.
+             */
+            mode?: string | null;
+            /** @description The model to use: `provider/model` for opencode, one of those that the session's settings offer else. */
             model?: string | null;
             /** @description The words. */
             text: string;
@@ -1445,6 +1415,13 @@ export interface components {
          * @enum {string}
          */
         Scope: "session" | "workspace";
+        /** @description One of several. */
+        Selection: {
+            /** @description Which ones it can be. */
+            choices: components["schemas"]["Alternative"][];
+            /** @description Which one it is now. */
+            current: string;
+        };
         /** @description One conversation with an engine. */
         Session: {
             /** @description Whether something is going on. */
@@ -1484,8 +1461,61 @@ export interface components {
              * @description How many of its asks are open.
              */
             open_asks: number;
-            takes?: components["schemas"]["Takes"] | null;
             turn?: components["schemas"]["Turn"] | null;
+        };
+        /** @description Sets one thing for a session: `mode`, `model`, or `option` with its `value`. */
+        SetRequest: {
+            /** @description The id of the mode to be in. */
+            mode?: string | null;
+            /** @description The id of the model to use. */
+            model?: string | null;
+            /** @description The id of the option to set. */
+            option?: string | null;
+            value?: components["schemas"]["SettingValue"] | null;
+        };
+        /** @description What something is set to, and what it could be. */
+        Setting: (components["schemas"]["Selection"] & {
+            /** @enum {string} */
+            type: "select";
+        }) | {
+            /** @description Whether it is on. */
+            on: boolean;
+            /** @enum {string} */
+            type: "boolean";
+        } | {
+            /** @enum {string} */
+            type: "unknown";
+        };
+        /** @description Which of a session's settings. */
+        SettingName: "mode" | "model" | {
+            /** @description The option that the agent calls so. */
+            option: string;
+        };
+        /** @description Something that was set, or will be. */
+        SettingSet: components["schemas"]["SettingsView"] & {
+            /**
+             * @description Whether the agent has set it. If it has not, none runs: what was chosen is kept, and told to the agent's next
+             *     life before it is prompted.
+             */
+            applied: boolean;
+        };
+        /** @description What something is to be set to. */
+        SettingValue: boolean | string;
+        /** @description What is set for a session, what could be, and what else its agent tells of it. */
+        SettingsView: {
+            /** @description What people chose; it is set again in every later life of the agent. */
+            chosen: components["schemas"]["Chosen"][];
+            /** @description The commands that can begin a prompt. */
+            commands: components["schemas"]["SlashCommand"][];
+            /** @description Whether whoever reads this may set something: it takes the grants `prompt` and `answer`. */
+            may_set: boolean;
+            mode?: components["schemas"]["Selection"] | null;
+            model?: components["schemas"]["Selection"] | null;
+            /** @description What else can be set. */
+            options: components["schemas"]["ConfigOption"][];
+            /** @description The session. */
+            session: components["schemas"]["SessionId"];
+            usage?: components["schemas"]["Usage"] | null;
         };
         /** @description One thing that a person has to see. */
         Shown: {
@@ -1520,6 +1550,20 @@ export interface components {
          * @enum {string}
          */
         SignIn: "seen" | "not_seen" | "unknown";
+        /** @description A command that can begin a prompt. */
+        SlashCommand: {
+            /** @description What it does. */
+            description: string;
+            /** @description What can follow it. */
+            hint?: string;
+            /** @description Its name, without the slash. */
+            name: string;
+        };
+        /**
+         * @description Where a step of a plan stands.
+         * @enum {string}
+         */
+        StepStatus: "pending" | "in_progress" | "completed";
         /** @description What leave is wanted for. */
         Subject: {
             /** @enum {string} */
@@ -1541,13 +1585,6 @@ export interface components {
          * @enum {string}
          */
         Surface: "web" | "cli" | "api" | "rule" | "engine";
-        /** @description What an agent takes along with the words of a prompt. A file that it may look at itself it always takes. */
-        Takes: {
-            /** @description The content of files and texts. */
-            content: boolean;
-            /** @description Pictures. */
-            images: boolean;
-        };
         /** Format: date-time */
         Timestamp: string;
         /** @description A token, without its secret. */
@@ -1611,7 +1648,9 @@ export interface components {
             follows?: components["schemas"]["AskId"] | null;
             /** @description Its id. */
             id: components["schemas"]["TurnId"];
-            /** @description The model that was wished for, as `provider/model`. */
+            /** @description The mode that was wished for. */
+            mode?: string | null;
+            /** @description The model that was wished for, as the engine calls it. */
             model?: string | null;
             /** @description What the engine calls the prompt's message. */
             native_id: string;
@@ -1668,6 +1707,20 @@ export interface components {
             kind: "refused";
             /** @description What it said. */
             message: string;
+        };
+        /** @description How full an agent's memory is, and what was paid. */
+        Usage: {
+            cost?: components["schemas"]["Cost"] | null;
+            /**
+             * Format: int64
+             * @description Tokens that fit.
+             */
+            size: number;
+            /**
+             * Format: int64
+             * @description Tokens in use.
+             */
+            used: number;
         };
         /**
          * @description What a rule says.
@@ -2275,112 +2328,6 @@ export interface operations {
             };
             /** @description A value cannot be. */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description Something failed here. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-        };
-    };
-    show_attachment: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: components["schemas"]["AttachmentId"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The content */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/png": number[];
-                    "image/jpeg": number[];
-                    "image/gif": number[];
-                    "image/webp": number[];
-                    "text/plain": string;
-                };
-            };
-            /** @description The request cannot be understood. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description No token, or one that opens nothing. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description A grant is missing, or the request came from a place that may not call. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description There is no such thing. */
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3588,143 +3535,6 @@ export interface operations {
             };
         };
     };
-    list_earlier_sessions: {
-        parameters: {
-            query?: {
-                /** @description In this workspace; the server's first one if it is not said. */
-                workspace?: components["schemas"]["WorkspaceId"];
-            };
-            header?: never;
-            path: {
-                /** @description `opencode`, or the name of an agent */
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["EarlierSessions"];
-                };
-            };
-            /** @description The request cannot be understood. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description No token, or one that opens nothing. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description A grant is missing, or the request came from a place that may not call. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description There is no such thing. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description A value cannot be. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description Something failed here. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description The engine cannot be reached; try again. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-        };
-    };
     follow_events: {
         parameters: {
             query?: {
@@ -4672,15 +4482,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The earlier session, which was known here already */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SessionView"];
-                };
-            };
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5340,8 +5141,287 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many at once; try again. */
-            429: {
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    change_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingSet"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The agent refused it, in its words */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

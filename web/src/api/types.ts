@@ -53,6 +53,18 @@ export type ToolCall = Extract<TranscriptItem, { kind: "tool" }>;
 /** A piece that is words. */
 export type SpokenItem = Extract<TranscriptItem, { text: string }>;
 
+export type SettingsView = Named<"SettingsView">;
+export type SetRequest = Named<"SetRequest">;
+export type Selection = Named<"Selection">;
+export type Alternative = Named<"Alternative">;
+export type ConfigOption = Named<"ConfigOption">;
+export type SettingName = Named<"SettingName">;
+export type SettingValue = Named<"SettingValue">;
+export type Chosen = Named<"Chosen">;
+export type SlashCommand = Named<"SlashCommand">;
+export type Usage = Named<"Usage">;
+export type Plan = Extract<TranscriptItem, { kind: "plan" }>;
+
 export type EnginePhase = Named<"EnginePhase">;
 export type WorkspaceView = Named<"WorkspaceView">;
 export type AlarmView = Named<"AlarmView">;

@@ -1,24 +1,38 @@
 /* Writes a prompt: for a session, or for a new one. */
 import { createEffect, createResource, createSignal, For, Show } from "solid-js";
 import { readEngines } from "../api/client.ts";
-import type { NewSession } from "../api/types.ts";
+import type { NewSession, SlashCommand } from "../api/types.ts";
 import { isImage } from "../state/attaching.ts";
 import { attach, beginSession, draftOf, NEW_SESSION, sendDraft, writeDraft } from "../state/prompting.ts";
-import { ledger } from "../state/live.ts";
+import { ledger, settingsOf } from "../state/live.ts";
 import { AttachButton, AttachedChips, takeFiles } from "./attachments.tsx";
+import { CommandList, createSuggestions } from "./command-list.tsx";
 import { EarlierDialog } from "./earlier-dialog.tsx";
 import { GrowingField } from "./growing-field.tsx";
 import { Alert, Send } from "./icons.tsx";
 import { Sentence } from "./sentence.tsx";
 
 /** The field and its button; what could not be sent stays in it. */
-function Composer(props: { place: string; label: string; placeholder: string; send: () => void; takesNoImages?: string | undefined }) {
+function Composer(props: {
+  place: string;
+  label: string;
+  placeholder: string;
+  /** The commands that a prompt can begin with. */
+  commands?: readonly SlashCommand[];
+  takesNoImages?: string | undefined;
+  send: () => void;
+}) {
   const draft = () => draftOf(props.place);
   const [isDropping, setDropping] = createSignal(false);
   const refused = () => (draft().attached.some(isImage) ? props.takesNoImages : undefined);
   const send = () => {
     if (refused() === undefined) props.send();
   };
+  const suggestions = createSuggestions(
+    () => props.commands ?? [],
+    () => draft().text,
+    (text) => writeDraft(props.place, text),
+  );
   let field: HTMLTextAreaElement | undefined;
   createEffect((wasSending: boolean) => {
     const isSending = draft().sending;
@@ -54,6 +68,7 @@ function Composer(props: { place: string; label: string; placeholder: string; se
           </p>
         )}
       </Show>
+      <CommandList suggestions={suggestions} />
       <div class="composer-row">
         <AttachButton place={props.place} disabled={draft().sending} />
         <GrowingField
@@ -63,6 +78,7 @@ function Composer(props: { place: string; label: string; placeholder: string; se
           write={(text) => writeDraft(props.place, text)}
           send={send}
           disabled={draft().sending}
+          takesKey={suggestions.press}
           ref={(element) => (field = element)}
         />
         <button type="submit" class="primary composer-send" aria-label="Send" disabled={draft().sending || draft().text.trim() === "" || refused() !== undefined}>
@@ -83,6 +99,7 @@ export function SessionComposer(props: { session: string }) {
       place={props.session}
       label="Prompt"
       placeholder="Say something to the agent…"
+      commands={settingsOf(props.session)?.commands ?? []}
       send={() => void sendDraft(props.session)}
       takesNoImages={takesNoImages()}
     />

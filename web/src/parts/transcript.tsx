@@ -1,6 +1,6 @@
 /* What was said and done in a session, growing as it happens. */
 import { createMemo, For, Index, Match, Show, Switch } from "solid-js";
-import type { ToolCall, TranscriptItem } from "../api/types.ts";
+import type { Plan, ToolCall, TranscriptItem } from "../api/types.ts";
 import { isSpoken, type Transcript } from "../state/transcript.ts";
 import { ledger } from "../state/live.ts";
 import { inputLine } from "../text/tool-input.ts";
@@ -37,6 +37,7 @@ function Piece(props: { item: TranscriptItem }) {
   const text = (kind: string) => (props.item.kind === kind && isSpoken(props.item) ? props.item : undefined);
   const attached = () => (props.item.kind === "attachment" ? props.item.attachment : undefined);
   const tool = () => (props.item.kind === "tool" ? props.item : undefined);
+  const plan = () => (props.item.kind === "plan" ? props.item : undefined);
   return (
     <li class={`piece piece-${props.item.kind}`}>
       <Switch>
@@ -54,6 +55,7 @@ function Piece(props: { item: TranscriptItem }) {
         <Match when={text("thought")}>{(said) => <Thought text={said().text} />}</Match>
         <Match when={text("notice")}>{(said) => <p class="notice">{said().text}</p>}</Match>
         <Match when={attached()}>{(attachment) => <AttachmentPiece attachment={attachment()} />}</Match>
+        <Match when={plan()}>{(steps) => <PlanSteps plan={steps()} />}</Match>
         <Match when={tool()}>{(call) => <Call call={call()} />}</Match>
       </Switch>
     </li>
@@ -69,6 +71,34 @@ function Thought(props: { text: string; isOpen?: boolean }) {
       <summary>Thought</summary>
       <p class="said-text">{props.text}</p>
     </details>
+  );
+}
+
+const STEPS: Readonly<Record<Plan["steps"][number]["status"], string>> = {
+  pending: "to do",
+  in_progress: "being done",
+  completed: "done",
+};
+
+function PlanSteps(props: { plan: Plan }) {
+  return (
+    <ol class="plan" aria-label="Plan">
+      <Index each={props.plan.steps}>
+        {(step) => (
+          <li class={`step step-${step().status}`}>
+            <span class="step-status" title={STEPS[step().status]}>
+              <Show when={step().status === "completed"} fallback={<span class="step-mark" aria-hidden="true" />}>
+                <Check />
+              </Show>
+              <span class="unseen">{STEPS[step().status]}: </span>
+            </span>
+            <span>
+              <Visible text={step().text} />
+            </span>
+          </li>
+        )}
+      </Index>
+    </ol>
   );
 }
 

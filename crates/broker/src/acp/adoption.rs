@@ -43,6 +43,10 @@ impl Agents {
         let shared = self.shared();
         let directory = run_directory(&shared.settings.data_directory, run.id);
         let session = shared.store.session_of_run(run.id).await?;
+        let told = match &session {
+            Some(session) => shared.store.settings(session.id).await?,
+            None => None,
+        };
         let why = match find_keeper(&directory, run.id).await {
             Ok(keeper) => {
                 self.note_keeper(keeper.identity());
@@ -70,6 +74,7 @@ impl Agents {
                             incoming,
                             input,
                             takes,
+                            told: told.unwrap_or_default(),
                         };
                         let driver = Driver::new(self.clone(), session, life, taken);
                         self.converse(driver.replays_until(end));

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::acp::answers;
 use crate::acp::noise::Noises;
+use crate::acp::settings::Settings;
 use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
 use crate::acp::words::{Page, Words};
 use crate::acp::{Agents, Lifetime, Order, Orders, Shared, failed, tell_failure};
@@ -56,6 +57,7 @@ pub(super) struct Driver {
     pub(super) changed_calls: BTreeSet<String>,
     pub(super) open_calls: BTreeMap<String, u64>,
     pub(super) words: Words,
+    pub(super) settings: Settings,
     /// The asks of this life that are not over.
     pub(super) asks: BTreeSet<AskId>,
     /// Which of them waits for which tool call.
@@ -120,6 +122,7 @@ impl Driver {
             changed_calls: BTreeSet::new(),
             open_calls: BTreeMap::new(),
             words: Words::default(),
+            settings: Settings::new(life.told),
             asks: BTreeSet::new(),
             asking: BTreeMap::new(),
             has_parcels: false,
@@ -182,6 +185,7 @@ impl Driver {
         let ending = self.shared().ending.clone();
         self.find_asks().await?;
         self.tell_noise(Told::AtOnce).await?;
+        self.apply_choices().await?;
         loop {
             if self.look_for_turns && self.turn.is_none() {
                 let taken_up = self.take_up_turn().await;
@@ -193,6 +197,7 @@ impl Driver {
                 self.carry().await?;
             }
             let watchdog = self.cancelled_until.unwrap_or_else(Instant::now);
+            let set_by = self.settings.until.unwrap_or_else(Instant::now);
             tokio::select! {
                 () = ending.cancelled() => return Ok(Over::Ending),
                 order = orders.next.recv() => match order {
@@ -203,6 +208,7 @@ impl Driver {
                             tracing::debug!("whoever cancelled did not wait for it");
                         }
                     }
+                    Some(Order::Set(request, waiter)) => self.take_choice(&request, waiter).await?,
                     // Nobody else holds it: it is replaced only when it is closed.
                     None => return Ok(Over::Ending),
                 },
@@ -234,6 +240,10 @@ impl Driver {
                 }
                 () = tokio::time::sleep_until(watchdog), if self.cancelled_until.is_some() => {
                     return Ok(Over::Hung);
+                }
+                () = tokio::time::sleep_until(set_by), if self.settings.until.is_some() => {
+                    self.settings.until = None;
+                    self.look_for_turns = true;
                 }
             }
         }
@@ -275,6 +285,7 @@ impl Driver {
 
     /// Notes up to where everything is durable, if that is worth it, and lets the keeper forget it.
     pub(super) async fn note_taken(&mut self, at_least: u64) -> Result<(), StoreError> {
+        self.keep_settings().await?;
         let mut safe = self.incoming.handed_out();
         if let Some(start) = self.words.start() {
             safe = safe.min(start);

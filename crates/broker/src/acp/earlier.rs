@@ -331,8 +331,9 @@ impl Talk {
             let line = session::load("session/load", native_id, &place);
             let loaded = self.request("session/load", line).await?;
             match loaded {
-                Ok(_) => {
+                Ok(result) => {
                     self.hear_out().await?;
+                    self.told.take_offer(session::read_opened(&result).settings);
                     let told = self.history.take().map(History::finish);
                     let (items, title) = told.unwrap_or_default();
                     let title = title.filter(|title| !title.is_empty());
@@ -347,7 +348,8 @@ impl Talk {
         }
         let line = session::resume("session/resume", native_id, &place);
         let resumed = self.request("session/resume", line).await?;
-        resumed.map_err(|error| refused(agent, "session/resume", &error))?;
+        let result = resumed.map_err(|error| refused(agent, "session/resume", &error))?;
+        self.told.take_offer(session::read_opened(&result).settings);
         let text = UNTOLD.to_owned();
         let past = Past {
             title: listed.title,

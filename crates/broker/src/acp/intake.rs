@@ -12,7 +12,7 @@ use countersign_engine::acp::initialize::Shape;
 use countersign_engine::acp::lines::{Line, Piece};
 use countersign_engine::acp::message::{self, Incoming as Message, Noise, Params, RpcError, RpcId};
 use countersign_engine::acp::tool_call::{ToolCall, ToolCallChange};
-use countersign_engine::acp::update::{self, PlanStep, State, Update};
+use countersign_engine::acp::update::{self, State, Update};
 use countersign_engine::ask::EngineAsk;
 use countersign_store::{NewAsk, Opened, StoreError};
 use serde_json::Value;
@@ -248,30 +248,28 @@ impl Driver {
             Update::Tool(change) => self.take_tool(line, change).await,
             Update::Plan(steps) => {
                 let key = self.key_of_turn("plan");
-                let text = plan_text(&steps);
                 self.finish_words().await?;
-                self.page().put(&key, &Item::Notice { text }).await
+                self.page().put(&key, &Item::Plan { steps }).await
             }
-            Update::Mode(mode) => {
-                let text = format!("The agent is in the mode `{mode}` now.");
-                self.put_notice(line, text).await
+            Update::Mode(mode) => self.take_mode(line, mode).await,
+            Update::Options(options) => self.take_options(&self.key(line), options).await,
+            Update::Commands(commands) => {
+                self.take_commands(commands);
+                Ok(())
             }
             Update::Notice { text, .. } if !text.is_empty() => self.put_notice(line, text).await,
             Update::Title(Some(title)) if !title.is_empty() => self.take_title(&title).await,
             Update::Usage(usage) => {
-                let key = self.key_of_turn("usage");
-                let text = format!("{} of {} tokens are in use.", usage.used, usage.size);
-                self.page().put(&key, &Item::Notice { text }).await
+                self.take_usage(usage);
+                Ok(())
             }
             // One that comes again from before this turn's prompt ended another turn.
             Update::State(State::Idle(reason)) if self.shape == Shape::Two && self.is_prompted => {
                 self.await_answers().await?;
                 self.end_with(&reason).await
             }
-            // What somebody said is in the transcript already, and the rest is not shown anywhere yet.
+            // What somebody said is in the transcript already, and the rest says nothing.
             Update::User(_)
-            | Update::Commands(_)
-            | Update::Options(_)
             | Update::Title(_)
             | Update::Notice { .. }
             | Update::State(_)
@@ -416,7 +414,7 @@ impl Driver {
     }
 
     /// What an item is called that began with `line`.
-    fn key(&self, line: &Line) -> String {
+    pub(super) fn key(&self, line: &Line) -> String {
         format!("{}/{}", self.run.id, line.start)
     }
 

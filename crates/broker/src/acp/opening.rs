@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use countersign_core::session::Session;
+use countersign_core::settings::SessionSettings;
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::{self, Ability, AgentDescription, Shape};
 use countersign_engine::acp::launch::Launch;
 use countersign_engine::acp::lines::Piece;
 use countersign_engine::acp::message::{self, Incoming as Message, Params, RpcError, RpcId};
 use countersign_engine::acp::session::{self, Place};
+use countersign_engine::acp::update;
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_store::{Run, StoreError};
 
@@ -20,6 +22,7 @@ use crate::acp::history::History;
 use crate::acp::noise::Noises;
 use crate::acp::prompting::takes;
 use crate::acp::roster::find;
+use crate::acp::settings;
 use crate::acp::wire::{Heard, Incoming};
 use crate::acp::{Agents, Lifetime};
 use crate::kept::{end_wholly, how_it_ended, last_words, remove_directory, run_directory};
@@ -69,12 +72,16 @@ impl Agents {
         agent: &Agent,
         wanted: Wanted<'_>,
     ) -> Opening {
+        let told = match wanted {
+            Wanted::New => None,
+            Wanted::Again(session) => self.shared().store.settings(session.id).await?,
+        };
         let life = match self.begin_life(workspace, agent).await? {
             Ok(life) => life,
             Err(why) => return Ok(Err(why)),
         };
         let greeted = tokio::select! {
-            greeted = greet(&life.keeper, agent, workspace, wanted) => greeted,
+            greeted = greet(&life.keeper, agent, workspace, wanted, told.unwrap_or_default()) => greeted,
             () = self.shared().ending.cancelled() => Err("Countersign was stopped".to_owned()),
         };
         match greeted {
@@ -161,6 +168,7 @@ impl Agents {
             noise: talk.noise,
             tells_history: true,
             takes: takes(description),
+            told: talk.told.bounded(),
         })
     }
 
@@ -243,8 +251,14 @@ async fn greet(
     agent: &Agent,
     workspace: &countersign_core::session::Workspace,
     wanted: Wanted<'_>,
+    told: SessionSettings,
 ) -> Result<Greeted, String> {
     let mut talk = Talk::listen(keeper).await?;
+    talk.told = told;
+    talk.earlier = match wanted {
+        Wanted::New => None,
+        Wanted::Again(session) => Some(session.native_id.clone()),
+    };
     let opened = talk.open(agent, workspace, wanted).await;
     let (native_id, description) = opened.map_err(|why| talk.with_noise(why))?;
     Ok(Greeted {
@@ -288,6 +302,10 @@ pub(super) struct Talk {
     pub(super) noise: Noises,
     /// Where what the agent tells of an earlier session goes, if somebody wants to know.
     pub(super) history: Option<History>,
+    /// What the agent calls the session of an earlier life that is wanted.
+    earlier: Option<String>,
+    /// What the agent told of the session besides what was said in it.
+    pub(super) told: SessionSettings,
 }
 
 impl Talk {
@@ -302,6 +320,8 @@ impl Talk {
             acknowledged: 0,
             noise: Noises::default(),
             history: None,
+            earlier: None,
+            told: SessionSettings::default(),
         })
     }
 
@@ -349,7 +369,9 @@ impl Talk {
                     .request("session/new", session::new("session/new", place))
                     .await?
                     .map_err(|error| refused(agent, "session/new", &error))?;
-                return session::read_opened(&result)
+                let opened = session::read_opened(&result);
+                self.told.take_offer(opened.settings);
+                return opened
                     .session
                     .filter(|id| !id.is_empty() && id.len() <= 1_000 && !id.contains('\0'))
                     .ok_or_else(|| {
@@ -362,7 +384,10 @@ impl Talk {
         if description.can(Ability::Resume) {
             let line = session::resume("session/resume", native, place);
             match self.request("session/resume", line).await? {
-                Ok(_) => return Ok(native.clone()),
+                Ok(result) => {
+                    self.told.take_offer(session::read_opened(&result).settings);
+                    return Ok(native.clone());
+                }
                 Err(error) if !description.can(Ability::Load) => {
                     return Err(cannot_go_on(&refused(agent, "session/resume", &error)));
                 }
@@ -376,8 +401,9 @@ impl Talk {
         }
         let line = session::load("session/load", native, place);
         match self.request("session/load", line).await? {
-            Ok(_) => {
+            Ok(result) => {
                 self.hear_out().await?;
+                self.told.take_offer(session::read_opened(&result).settings);
                 Ok(native.clone())
             }
             Err(error) => Err(cannot_go_on(&refused(agent, "session/load", &error))),
@@ -455,18 +481,21 @@ impl Talk {
                 sent.map_err(|_| ENDED.to_owned())?;
                 Ok(None)
             }
+            Message::Notification { method, params } if method == "session/update" => {
+                if let Some(history) = &mut self.history {
+                    history.take(line.start, &params);
+                }
+                let news = update::read(&params);
+                if self.earlier.is_some() && news.session == self.earlier {
+                    settings::hear(&mut self.told, news.update);
+                }
+                Ok(None)
+            }
             Message::Noise(noise) => {
                 self.noise.take(&noise);
                 Ok(None)
             }
-            Message::Notification { method, params } => {
-                if let Some(history) = &mut self.history
-                    && method == "session/update"
-                {
-                    history.take(line.start, &params);
-                }
-                Ok(None)
-            }
+            Message::Notification { .. } => Ok(None),
         }
     }
 }

@@ -14,6 +14,7 @@ use countersign_store::{AskFilter, NewTurn, Parcel, StoreError};
 use tokio::time::Instant;
 
 use crate::acp::driver::{Driver, Told};
+use crate::acp::settings::Readiness;
 use crate::acp::wire::Purpose;
 use crate::acp::{answers, failed};
 
@@ -31,15 +32,25 @@ const TITLE_LENGTH: usize = 80;
 impl Driver {
     /// Takes up the oldest turn that has not ended: prompts the agent, unless it was prompted before.
     pub(super) async fn take_up_turn(&mut self) -> Result<(), StoreError> {
-        let turns = self.shared().store.open_turns(self.session.id).await?;
-        self.look_for_turns = false;
-        for turn in turns {
+        for turn in self.shared().store.open_turns(self.session.id).await? {
             let is_with_agent = self.out.was_accepted(&turn.id.to_string());
             if turn.cancelled_at.is_some() && !is_with_agent {
                 self.end_in_ledger_alone(turn.id).await?;
                 continue;
             }
-            self.prompt(&turn).await?;
+            let readiness = if is_with_agent {
+                Readiness::Ready
+            } else {
+                self.ready_for(&turn).await?
+            };
+            match readiness {
+                Readiness::Ready => self.prompt(&turn).await?,
+                Readiness::Waiting => break,
+                Readiness::Impossible(why) => {
+                    self.end_unsaid(&turn, why).await?;
+                    continue;
+                }
+            }
             if is_with_agent {
                 // It is a turn of an earlier server: what that server knew of it is in the ledger.
                 self.has_denied = self.has_denied_since(&turn).await?;
@@ -47,8 +58,27 @@ impl Driver {
             if turn.cancelled_at.is_some() {
                 self.cancel().await?;
             }
-            return Ok(());
+            break;
         }
+        self.look_for_turns = false;
+        Ok(())
+    }
+
+    /// Ends a turn that cannot be said to the agent.
+    async fn end_unsaid(&mut self, turn: &Turn, why: String) -> Result<(), StoreError> {
+        self.show(turn).await?;
+        let shared = self.agents.shared();
+        let now = shared.clock.now();
+        shared
+            .store
+            .end_turn(self.session.workspace, turn.id, &failed(why), now)
+            .await?;
+        shared
+            .store
+            .set_activity(self.session.id, Activity::Idle, now)
+            .await?;
+        self.turns_taken += 1;
+        self.settings.forget_turn();
         Ok(())
     }
 
@@ -74,13 +104,19 @@ impl Driver {
             .any(|ask| ask.opened_at >= turn.started_at && answers::is_no(ask)))
     }
 
-    async fn prompt(&mut self, turn: &Turn) -> Result<(), StoreError> {
+    /// Shows what was said.
+    async fn show(&mut self, turn: &Turn) -> Result<(), StoreError> {
         let item = Item::Prompt {
             text: turn.prompt.clone(),
             follows: turn.follows,
         };
+        let key = format!("{}/prompt", turn.id);
+        self.page().put(&key, &item).await
+    }
+
+    async fn prompt(&mut self, turn: &Turn) -> Result<(), StoreError> {
         let id = turn.id.to_string();
-        self.page().put(&format!("{id}/prompt"), &item).await?;
+        self.show(turn).await?;
         let parts = if self.out.was_accepted(&id) {
             None
         } else {
@@ -96,6 +132,7 @@ impl Driver {
         self.turns_taken += 1;
         self.has_denied = false;
         self.tells_history = false;
+        self.settings.forget_turn();
         self.is_prompted = parts.is_none();
         match parts {
             // The agent has it from an earlier server.
@@ -134,12 +171,16 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes in a response: that to the prompt ends the turn, and no other means anything here.
+    /// Takes in a response: that to the prompt ends the turn, that to a setting tells whether it is set, and no other
+    /// means anything here.
     pub(super) async fn take_response(
         &mut self,
         id: &RpcId,
         outcome: Result<Params, RpcError>,
     ) -> Result<(), StoreError> {
+        if let Some(request) = id.ours().filter(|id| self.settings.is_pending(id)) {
+            return self.take_set(&request, outcome).await;
+        }
         let is_ours = self
             .turn
             .is_some_and(|turn| id.ours() == Some(turn.to_string()));
@@ -238,6 +279,9 @@ impl Driver {
             if Some(waiting.id) != self.turn && waiting.cancelled_at.is_some() {
                 self.end_in_ledger_alone(waiting.id).await?;
             }
+        }
+        if self.turn.is_none() {
+            self.settings.forget_turn();
         }
         if let Some(turn) = self.turn
             && self.cancelled_until.is_none()
@@ -440,6 +484,7 @@ impl Driver {
             native_id: id.to_string(),
             prompt: format!("`{what}` was denied. The reason: {reason}"),
             model: None,
+            mode: None,
             agent: None,
             follows: Some(ask.id),
         };

@@ -132,6 +132,7 @@ pub(crate) async fn prompt_session(
         text,
         turn,
         model,
+        mode,
         agent,
         attachments,
     } = request;
@@ -139,6 +140,7 @@ pub(crate) async fn prompt_session(
         turn,
         text,
         model,
+        mode,
         agent,
         attachments: attachments::wishes(attachments)?,
     };

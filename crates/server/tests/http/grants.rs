@@ -29,10 +29,12 @@ fn wants(operation: &str) -> (Wants, Value) {
         "me" | "sign_out" => (Wants::AnyCaller, Value::Null),
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
-        | "list_alarms" | "follow_events" => (Wants::Grant(Read), Value::Null),
+        | "show_settings" | "list_alarms" | "follow_events" => (Wants::Grant(Read), Value::Null),
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
         "start_session" => (Wants::Grant(Prompt), json!({})),
         "prompt_session" => (Wants::Grant(Prompt), json!({ "text": "hello" })),
+        // It wants `answer` as well, which every role has that has `prompt`.
+        "change_settings" => (Wants::Grant(Prompt), json!({ "mode": "plan" })),
         "cancel_session" => (Wants::Grant(Prompt), Value::Null),
         "list_tokens" | "revoke_token" | "revoke_rule" | "list_audit" | "verify_audit" => {
             (Wants::Grant(Administer), Value::Null)
@@ -85,9 +87,8 @@ async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
             stage.store.withdraw(ask, &why, now()).await.unwrap();
             ask.to_string()
         }
-        "show_session" | "list_items" | "prompt_session" | "cancel_session" => {
-            stage.session.to_string()
-        }
+        "show_session" | "list_items" | "prompt_session" | "cancel_session" | "show_settings"
+        | "change_settings" => stage.session.to_string(),
         "revoke_token" => token(stage).await,
         "revoke_rule" => rule(stage).await,
         _ => String::new(),
@@ -180,6 +181,23 @@ async fn every_route_lets_in_whoever_holds_its_grant_and_nobody_else() {
                 ),
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn one_thing_is_set_at_a_time_and_only_what_is_offered() {
+    let stage = Stage::new().await;
+    let path = format!("/api/v1/sessions/{}/settings", stage.session);
+    let owner = stage.client(Role::Owner).await;
+    let unfit = owner.post(&path, &json!({ "mode": "plan" })).await;
+    assert_eq!(unfit.status, 422);
+    for body in [
+        json!({}),
+        json!({ "option": "x" }),
+        json!({ "mode": "a", "model": "b" }),
+    ] {
+        let reply = owner.post(&path, &body).await;
+        assert_eq!(reply.status, 422, "{body}");
     }
 }
 

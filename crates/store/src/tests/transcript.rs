@@ -86,6 +86,7 @@ async fn a_turn_begins_once_and_ends_once() {
                 native_id: "msg_1".to_owned(),
                 prompt: prompt.to_owned(),
                 model: Some("stub/large".to_owned()),
+                mode: None,
                 agent: None,
                 follows: None,
             };
