@@ -3,6 +3,7 @@
 pub mod acp;
 pub mod ask;
 pub mod environment;
+pub mod files;
 pub mod keeper;
 pub mod opencode;
 pub mod process;
