@@ -8,6 +8,7 @@
 mod adoption;
 mod answers;
 mod driver;
+mod hosting;
 mod intake;
 mod noise;
 mod opening;
@@ -30,6 +31,7 @@ use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
 use countersign_core::time::Clock;
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::Shape;
+use countersign_engine::files::Writers;
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_engine::process::{ProcessIdentity, tree};
 use countersign_store::{Run, Store, StoreError};
@@ -74,6 +76,8 @@ struct Inner {
     keepers: Mutex<Vec<ProcessIdentity>>,
     /// The workspaces that are served.
     workspaces: Mutex<HashMap<WorkspaceId, Workspace>>,
+    /// The files that are being written for agents.
+    writers: Writers,
 }
 
 /// Where the orders for the conversation of a session go.
@@ -133,6 +137,7 @@ impl Agents {
             conversations: Mutex::default(),
             keepers: Mutex::default(),
             workspaces: Mutex::default(),
+            writers: Writers::default(),
         }))
     }
 

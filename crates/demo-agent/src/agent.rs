@@ -25,7 +25,7 @@ use crate::archive::Archive;
 use crate::connection::Connection;
 use crate::session::{Record, Session};
 use crate::settings::Mode;
-use crate::turn::Turn;
+use crate::turn::{Host, Turn};
 
 /// The agent of one client.
 #[derive(Debug)]
@@ -258,6 +258,7 @@ impl Agent {
             connection: self.connection.clone(),
             cancelled,
             forms: self.takes_forms(),
+            host: Host::of(&self.client),
         };
         let id = id.clone();
         self.turns.spawn(async move {

@@ -21,7 +21,7 @@ pub use replace::Written;
 pub(crate) use walk::open_folder;
 
 /// The most that is read of a file for an agent, in bytes of text. A larger file can be read in parts.
-pub const READ_LIMIT: usize = 2 * 1024 * 1024;
+pub const READ_LIMIT: usize = 1024 * 1024;
 /// The largest file that is looked through for a part of it.
 pub const SCAN_LIMIT: u64 = 64 * 1024 * 1024;
 /// The largest file that is written for an agent, and that is replaced.
@@ -72,7 +72,7 @@ pub struct Folders {
     folders: Vec<PathBuf>,
 }
 
-/// A place inside a folder: resolved, with no link in it at that time.
+/// A place inside a folder: resolved, with no link in it at that time, and with a name in UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
     path: PathBuf,
@@ -98,6 +98,12 @@ impl Folders {
                 .map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()))
                 .collect(),
         }
+    }
+
+    /// The first of them.
+    pub fn first(&self) -> Result<Place, FileError> {
+        let first = self.folders.first().ok_or(FileError::Outside)?;
+        self.admit(first.clone())
     }
 
     /// Where `path` is, whether or not there is a file.
@@ -145,10 +151,13 @@ impl Folders {
     }
 
     fn admit(&self, path: PathBuf) -> Result<Place, FileError> {
-        if self.has(&path) {
-            Ok(Place { path })
-        } else {
+        if !self.has(&path) {
             Err(FileError::Outside)
+        } else if path.to_str().is_none() {
+            // It could be neither shown nor written down as it is.
+            Err(FileError::NoPlace)
+        } else {
+            Ok(Place { path })
         }
     }
 

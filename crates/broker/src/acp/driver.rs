@@ -15,6 +15,7 @@ use countersign_store::{Run, StoreError};
 use tokio::time::Instant;
 
 use crate::acp::answers;
+use crate::acp::hosting::{self, Hosting, Means};
 use crate::acp::noise::Noises;
 use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
 use crate::acp::words::{Page, Words};
@@ -49,6 +50,8 @@ pub(super) struct Driver {
     pub(super) changed_calls: BTreeSet<String>,
     pub(super) open_calls: BTreeMap<String, u64>,
     pub(super) words: Words,
+    /// What is done for the agent.
+    pub(super) hosting: Hosting,
     /// The asks of this life that are not over.
     pub(super) asks: BTreeSet<AskId>,
     /// Which of them waits for which tool call.
@@ -98,6 +101,12 @@ enum Over {
 impl Driver {
     pub(super) fn new(agents: Agents, session: Session, life: Lifetime, taken: u64) -> Self {
         let replayed_until = life.incoming.received().max(taken);
+        let means = Means {
+            run: life.run.id,
+            inherit: life.agent.inherit.clone(),
+            writers: agents.0.writers.clone(),
+        };
+        let hosting = Hosting::new(&session, life.keeper.terminals(), means);
         Self {
             agents,
             session,
@@ -112,6 +121,7 @@ impl Driver {
             changed_calls: BTreeSet::new(),
             open_calls: BTreeMap::new(),
             words: Words::default(),
+            hosting,
             asks: BTreeSet::new(),
             asking: BTreeMap::new(),
             has_parcels: false,
@@ -174,7 +184,9 @@ impl Driver {
         let ending = self.shared().ending.clone();
         self.find_asks().await?;
         self.tell_noise(Told::AtOnce).await?;
+        self.resume_hosting().await;
         loop {
+            self.settle_hosting().await?;
             if self.look_for_turns && self.turn.is_none() {
                 self.take_up_turn().await?;
             }
@@ -196,7 +208,7 @@ impl Driver {
                     // Nobody else holds it: it is replaced only when it is closed.
                     None => return Ok(Over::Ending),
                 },
-                heard = self.incoming.next(), if self.out.has_room() => match heard {
+                heard = self.incoming.next(), if self.out.has_room() && self.hosting.has_room() => match heard {
                     Some(Heard::Piece(piece)) => {
                         if let Err(error) = self.take(&piece).await {
                             // Taking it in again changes nothing, and losing it would.
@@ -219,6 +231,7 @@ impl Driver {
                         self.take_written(purpose, written).await?;
                     }
                 }
+                () = self.hosting.progress(), if !self.hosting.is_idle() => {}
                 changed = head.changed(), if !self.asks.is_empty() => {
                     self.has_parcels = changed.is_ok();
                 }
@@ -251,7 +264,7 @@ impl Driver {
         let store = &self.agents.shared().store;
         // An earlier server may have gone before it could tell the agent; what was told is not told again.
         for ask in store.withdrawn_asks(self.run.id, WITHDRAWN).await? {
-            let tag = ask.id.to_string();
+            let tag = hosting::tag_of(&ask);
             if !answers::is_replaced(&ask)
                 && !self.out.was_accepted(&tag)
                 && let Some(id) = RpcId::of_ask(&ask.native_id)
@@ -274,6 +287,9 @@ impl Driver {
         }
         let first_call = self.open_calls.values().min().copied();
         if let Some(start) = first_call.filter(|start| safe.saturating_sub(*start) < TOOL_SPAN) {
+            safe = safe.min(start);
+        }
+        if let Some(start) = self.hosting.oldest() {
             safe = safe.min(start);
         }
         if safe < self.noted.saturating_add(at_least.max(1)) {
@@ -321,6 +337,7 @@ impl Driver {
     async fn write_the_rest(&mut self, over: &Over) -> Result<(), StoreError> {
         self.finish_words().await?;
         self.close_calls().await?;
+        self.close_terminals().await?;
         self.tell_noise(Told::InTheEnd).await?;
         if matches!(over, Over::Silent) {
             // The keeper waits for this before it leaves.

@@ -10,9 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use countersign_core::digest::Digest;
-use rustix::fs::{
-    AtFlags, Mode, OFlags, fchmod, fstat, fsync, linkat, openat, renameat, unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, fsync, linkat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::walk::{Missing, open_file_in, open_parent, refused};
@@ -95,9 +93,7 @@ impl<'a> Fresh<'a> {
     }
 
     fn fill(&self, content: &[u8], rights: Option<Mode>) -> Result<(), FileError> {
-        (&self.file)
-            .write_all(content)
-            .map_err(FileError::System)?;
+        (&self.file).write_all(content).map_err(FileError::System)?;
         if let Some(rights) = rights {
             fchmod(&self.file, rights).map_err(refused)?;
         }

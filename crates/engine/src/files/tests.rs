@@ -160,10 +160,7 @@ fn what_is_no_regular_file_is_neither_read_nor_written() {
             "{path}: {:?}",
             ground.read(path)
         );
-        assert!(matches!(
-            ground.write(path, "x"),
-            Err(FileError::NotAFile)
-        ));
+        assert!(matches!(ground.write(path, "x"), Err(FileError::NotAFile)));
     }
 }
 
@@ -330,7 +327,10 @@ fn a_directory_that_is_swapped_for_a_link_all_the_time_never_leads_out() {
         let (read, refused) = reader.join().unwrap();
         (read, refused, written)
     });
-    assert!(read > 0 && refused > 0, "{read} read, {refused} refused, {written} written");
+    assert!(
+        read > 0 && refused > 0,
+        "{read} read, {refused} refused, {written} written"
+    );
     let secret = fs::read_to_string(ground.path("out/secret.txt")).unwrap();
     assert_eq!(secret, "secret");
     let outside = fs::read_dir(ground.path("out")).unwrap().count();

@@ -25,15 +25,16 @@ use tokio::time::timeout;
 
 pub use client::{TerminalError, Terminals as TerminalClient};
 use tail::Tail;
-pub use wire::{Printed, TerminalSpec, Waiting};
 pub(super) use wire::{LONGEST, Reply, Wish};
+pub use wire::{Printed, TerminalSpec, Waiting};
 
 use super::orphan::Orphan;
 use super::state::ExitStatus;
 use crate::files::open_folder;
 use crate::process::{self, ProcessIdentity};
 
-/// How many commands there are at a time that have not been released.
+/// How many commands there are at a time that have not been released. When there are more, the oldest one that has ended is
+/// forgotten; if all of them run, there is no room for another.
 const MOST: usize = 16;
 /// How many wait for the ends of all of them.
 const MOST_WAITING: usize = 64;
@@ -54,12 +55,16 @@ pub(super) struct Terminals(Arc<Mutex<Inner>>);
 struct Inner {
     open: BTreeMap<String, Terminal>,
     captures: JoinSet<()>,
+    /// How many there ever were.
+    count: u64,
     /// Whether nothing more is started.
     closed: bool,
 }
 
 #[derive(Debug)]
 struct Terminal {
+    /// How many there were before it.
+    number: u64,
     label: String,
     process: ProcessIdentity,
     tail: Arc<Mutex<Tail>>,
@@ -119,9 +124,9 @@ impl Terminals {
         if inner.closed {
             return Reply::Refused("the agent has ended".to_owned());
         }
-        if inner.open.len() >= MOST {
+        if inner.open.len() >= MOST && !inner.make_room() {
             return Reply::Refused(format!(
-                "there are {MOST} terminals already; release one first"
+                "{MOST} commands run already; end one of them first"
             ));
         }
         while inner.captures.try_join_next().is_some() {}
@@ -139,8 +144,7 @@ impl Terminals {
         let inner = self.lock();
         let mut all = inner.open.values();
         // The first to end with this number is the command; a later one is some orphan.
-        if let Some(terminal) =
-            all.find(|it| it.process.pid == pid && it.ended.borrow().is_none())
+        if let Some(terminal) = all.find(|it| it.process.pid == pid && it.ended.borrow().is_none())
         {
             terminal.ended.send_replace(Some(status.clone()));
         }
@@ -187,7 +191,9 @@ impl Terminals {
         };
         match family.end(GRACE).await {
             Ok(left) if left.is_empty() => {}
-            Ok(left) => return Reply::Refused(format!("{} processes could not be ended", left.len())),
+            Ok(left) => {
+                return Reply::Refused(format!("{} processes could not be ended", left.len()));
+            }
             Err(error) => return Reply::Refused(error.to_string()),
         }
         // It has ended; how is known as soon as it is reaped.
@@ -223,6 +229,19 @@ impl Terminals {
 const KILLED: i32 = 9;
 
 impl Inner {
+    /// Forgets the oldest command that has ended and that nobody released.
+    fn make_room(&mut self) -> bool {
+        let ended = self
+            .open
+            .iter()
+            .filter(|(_, it)| it.told.borrow().is_some());
+        let oldest = ended.min_by_key(|(_, it)| it.number);
+        let Some(id) = oldest.map(|(id, _)| id.clone()) else {
+            return false;
+        };
+        self.open.remove(&id).is_some()
+    }
+
     /// Starts a command. It dies with the calling thread, which has to be the one that keeps it and reaps.
     fn launch(&mut self, spec: &TerminalSpec) -> io::Result<Terminal> {
         let folder = open_folder(&spec.directory).map_err(io::Error::other)?;
@@ -253,7 +272,9 @@ impl Inner {
         let capture = self
             .captures
             .spawn(capture(output, Arc::clone(&tail), ending, tell));
+        self.count += 1;
         Ok(Terminal {
+            number: self.count,
             label: spec.label.clone(),
             process,
             tail,

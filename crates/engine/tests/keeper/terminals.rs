@@ -8,7 +8,7 @@ use countersign_engine::keeper::{
 };
 use countersign_engine::process::tree;
 
-use crate::run::{GRACE, Run, kill, until, within};
+use crate::run::{GRACE, PROGRAM, Run, kill, until, within};
 
 const ENGINE: &str = "exec sleep 1000";
 
@@ -36,10 +36,17 @@ fn waiting(number: u32) -> Waiting {
     }
 }
 
+/// Waits until it has printed `part`.
 async fn printed(terminals: &Terminals, id: &str, part: &str) -> Printed {
-    until("it printed", async || {
-        let printed = within(terminals.output(id)).await.unwrap();
-        printed.text.contains(part).then_some(printed)
+    within(async {
+        let mut look_again = tokio::time::interval(Duration::from_millis(5));
+        loop {
+            let printed = terminals.output(id).await.unwrap();
+            if printed.text.contains(part) {
+                return printed;
+            }
+            look_again.tick().await;
+        }
     })
     .await
 }
@@ -55,7 +62,9 @@ async fn what_a_command_prints_and_how_it_ends_can_be_had_until_it_is_released()
     let run = Run::held(ENGINE);
     let (keeper, terminals) = started(&run).await;
     let script = "echo out; echo err >&2; pwd; echo \"$PWD\"; test -t 0 || cat; exit 3";
-    within(terminals.start(command(&run, "a", script))).await.unwrap();
+    within(terminals.start(command(&run, "a", script)))
+        .await
+        .unwrap();
     let status = within(terminals.wait("a", waiting(1))).await.unwrap();
     assert_eq!(status, ExitStatus::Code(3));
     for _ in 0..2 {
@@ -109,14 +118,16 @@ async fn waiting_goes_on_while_output_is_read_and_killing_is_not_releasing() {
     let (keeper, terminals) = started(&run).await;
     // One that leaves its session and does not mind being asked to end.
     let script = "echo up; setsid sh -c 'trap \"\" TERM; sleep 1005' & exec sleep 1006";
-    within(terminals.start(command(&run, "a", script))).await.unwrap();
+    within(terminals.start(command(&run, "a", script)))
+        .await
+        .unwrap();
     let waits = terminals.clone();
     let wait = tokio::task::LocalSet::new();
     let waiting_for = wait.spawn_local(async move { waits.wait("a", waiting(1)).await });
     wait.run_until(async {
         let said = printed(&terminals, "a", "up").await;
         assert_eq!(said.exit, None);
-        until("both run", async || (run.processes().len() >= 4).then_some(())).await;
+        until(|| run.processes().len() >= 4).await;
         assert!(!waiting_for.is_finished());
         within(terminals.kill("a")).await.unwrap();
         let status = within(waiting_for).await.unwrap().unwrap();
@@ -137,7 +148,9 @@ async fn waiting_goes_on_while_output_is_read_and_killing_is_not_releasing() {
 async fn a_command_outlives_the_server_with_those_who_wait_and_ends_with_the_engine() {
     let run = Run::held(ENGINE);
     let (keeper, terminals) = started(&run).await;
-    within(terminals.start(command(&run, "a", "echo up; exec sleep 1007"))).await.unwrap();
+    within(terminals.start(command(&run, "a", "echo up; exec sleep 1007")))
+        .await
+        .unwrap();
     let wait = terminals.wait("a", waiting(7));
     // The first server waits, and goes away.
     let gone = tokio::time::timeout(Duration::from_millis(200), wait).await;
@@ -149,7 +162,7 @@ async fn a_command_outlives_the_server_with_those_who_wait_and_ends_with_the_eng
     let known = within(terminals.waiting()).await.unwrap();
     assert_eq!(known, [("a".to_owned(), waiting(7))]);
     kill(keeper.engine().unwrap());
-    until("nothing is left", async || run.processes().is_empty().then_some(())).await;
+    until(|| run.processes().is_empty()).await;
     let late = within(terminals.start(command(&run, "b", "sleep 1008"))).await;
     assert!(late.is_err());
 }
@@ -158,27 +171,28 @@ async fn a_command_outlives_the_server_with_those_who_wait_and_ends_with_the_eng
 async fn a_command_dies_with_its_keeper() {
     let run = Run::held(ENGINE);
     let (keeper, terminals) = started(&run).await;
-    within(terminals.start(command(&run, "a", "echo up; exec sleep 1009"))).await.unwrap();
+    within(terminals.start(command(&run, "a", "echo up; exec sleep 1009")))
+        .await
+        .unwrap();
     printed(&terminals, "a", "up").await;
     kill(keeper.identity());
-    until("nothing is left", async || run.processes().is_empty().then_some(())).await;
+    until(|| run.processes().is_empty()).await;
 }
 
 #[tokio::test]
 async fn commands_descend_from_the_keeper_and_are_not_listened_to() {
     let run = Run::held(ENGINE);
     let (keeper, terminals) = started(&run).await;
-    let socket = run.directory().join("keeper.sock");
-    let script = format!(
-        "echo $$; exec perl -MIO::Socket::UNIX -e '$s=IO::Socket::UNIX->new(Peer=>\"{}\") or die; \
-         print $s qq({{\"hello\":\"terminals\"}}\\n); print scalar <$s>'",
-        socket.display()
-    );
-    within(terminals.start(command(&run, "a", &script))).await.unwrap();
+    let script = format!("{PROGRAM} call run/keeper.sock answer; cat answer");
+    within(terminals.start(command(&run, "a", &script)))
+        .await
+        .unwrap();
     within(terminals.wait("a", waiting(1))).await.unwrap();
     let said = within(terminals.output("a")).await.unwrap();
     assert!(said.text.contains("descends from the engine"), "{said:?}");
-    within(terminals.start(command(&run, "b", "echo $$; exec sleep 1010"))).await.unwrap();
+    within(terminals.start(command(&run, "b", "echo $$; exec sleep 1010")))
+        .await
+        .unwrap();
     let said = printed(&terminals, "b", "\n").await;
     let pid: u32 = said.text.trim().parse().unwrap();
     assert!(tree::descends_from(pid, keeper.identity()).unwrap());
@@ -206,7 +220,11 @@ async fn floods_of_output_and_of_commands_are_bounded() {
         let started = within(terminals.start(spec)).await;
         refused += u32::from(matches!(started, Err(TerminalError::Refused(_))));
     }
-    assert_eq!(refused, 25, "with the first there are sixteen");
+    assert_eq!(refused, 24, "sixteen run, and the first gave way");
+    assert!(matches!(
+        within(terminals.output("flood")).await,
+        Err(TerminalError::Unknown)
+    ));
     within(terminals.kill_all()).await.unwrap();
     let left = run.processes();
     assert_eq!(left.len(), 1, "only the engine is left: {left:?}");
