@@ -10,6 +10,7 @@ mod answers;
 mod driver;
 mod earlier;
 mod history;
+mod hosting;
 mod intake;
 mod noise;
 mod opening;
@@ -38,6 +39,7 @@ use countersign_core::settings::SessionSettings;
 use countersign_core::time::Clock;
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::Shape;
+use countersign_engine::files::Writers;
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_engine::process::{ProcessIdentity, tree};
 use countersign_store::{Run, Store, StoreError};
@@ -84,6 +86,8 @@ struct Inner {
     keepers: Mutex<Vec<ProcessIdentity>>,
     /// The workspaces that are served.
     workspaces: Mutex<HashMap<WorkspaceId, Workspace>>,
+    /// The files that are being written for agents.
+    writers: Writers,
 }
 
 /// Where the orders for the conversation of a session go.
@@ -150,6 +154,7 @@ impl Agents {
             conversations: Mutex::default(),
             keepers: Mutex::default(),
             workspaces: Mutex::default(),
+            writers: Writers::default(),
         }))
     }
 

@@ -26,7 +26,7 @@ use crate::connection::Connection;
 use crate::prompt::Prompt;
 use crate::session::{Record, Session};
 use crate::settings::Mode;
-use crate::turn::Turn;
+use crate::turn::{Host, Turn};
 
 /// The agent of one client.
 #[derive(Debug)]
@@ -260,6 +260,7 @@ impl Agent {
             connection: self.connection.clone(),
             cancelled,
             forms: self.takes_forms(),
+            host: Host::of(&self.client),
         };
         let id = id.clone();
         self.turns.spawn(async move {

@@ -16,8 +16,10 @@ use crate::tour;
 
 mod act;
 mod command;
+mod host;
 mod question;
 
+pub(crate) use host::Host;
 pub(crate) use question::Answer;
 
 /// How many words this agent could hold if it held any.
@@ -51,6 +53,8 @@ pub(crate) struct Turn {
     pub(crate) cancelled: CancellationToken,
     /// Whether the client shows forms.
     pub(crate) forms: bool,
+    /// What the client does for the agent.
+    pub(crate) host: Host,
 }
 
 impl Turn {

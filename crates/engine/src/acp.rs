@@ -8,6 +8,7 @@ pub mod agents;
 pub mod ask;
 pub mod elicitation;
 mod fields;
+pub mod hosted;
 pub mod initialize;
 pub mod launch;
 pub mod lines;

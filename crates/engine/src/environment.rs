@@ -94,13 +94,22 @@ pub fn allowed_environment(
         .collect()
 }
 
-fn passes(name: &str, extra: &[String]) -> bool {
+/// Whether an agent may give a variable of this name to a command that is run for it.
+pub fn may_be_added(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0']) && !is_forbidden(name)
+}
+
+fn is_forbidden(name: &str) -> bool {
     let capitals = name.to_ascii_uppercase();
+    FORBIDDEN.iter().any(|pattern| pattern.matches(&capitals))
+}
+
+fn passes(name: &str, extra: &[String]) -> bool {
     let allowed = ALLOWED.iter().any(|pattern| pattern.matches(name))
         || extra
             .iter()
             .any(|configured| Pattern::read(configured).matches(name));
-    allowed && !FORBIDDEN.iter().any(|pattern| pattern.matches(&capitals))
+    allowed && !is_forbidden(name)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ pub mod acp;
 pub mod address;
 pub mod ask;
 pub mod environment;
+pub mod files;
 pub mod keeper;
 pub mod opencode;
 pub mod process;

@@ -3,6 +3,7 @@
 use countersign_core::answer::{Choice, UnfitAnswer};
 use countersign_core::ask::{Ask, AskState, Withdrawal};
 use countersign_engine::acp::elicitation::{self, Said};
+use countersign_engine::acp::hosted::{Hosted, Refusal};
 use countersign_engine::acp::message::RpcId;
 use countersign_engine::acp::reply::{Answer, Reply, choose};
 use serde_json::Value;
@@ -35,6 +36,14 @@ pub(super) fn unanswered(ask: &Ask, id: &RpcId) -> Vec<u8> {
 }
 
 fn refusal(ask: &Ask, id: &RpcId, answer: Answer<'_>) -> Vec<u8> {
+    if Hosted::of(ask).is_some() {
+        return match answer {
+            Answer::Unanswered => Refusal::unanswered(),
+            Answer::TurnCancelled => Refusal::cancelled(),
+            Answer::Allow | Answer::Deny | Answer::Option(_) => Refusal::denied(None),
+        }
+        .line(id);
+    }
     let line = if is_elicitation(ask) {
         elicitation::line(id, &ask.raw, Said::Nothing).ok()
     } else {
@@ -55,6 +64,22 @@ pub(super) fn is_no(ask: &Ask) -> bool {
 }
 
 fn line(ask: &Ask, id: &RpcId, choice: Option<&Choice>) -> Result<Vec<u8>, String> {
+    if Hosted::of(ask).is_some() {
+        // What is said depends on what comes of it; only whether something can be is known before.
+        return match choice {
+            Some(Choice::Choices { .. }) => Err("it is no question".to_owned()),
+            Some(Choice::Option { id, .. }) if !ask.options.iter().any(|it| it.id == *id) => {
+                Err(format!("the option `{id}` was not offered"))
+            }
+            Some(
+                Choice::AllowOnce
+                | Choice::AllowAlways { .. }
+                | Choice::Deny { .. }
+                | Choice::Option { .. },
+            )
+            | None => Ok(refusal(ask, id, Answer::Unanswered)),
+        };
+    }
     if is_elicitation(ask) {
         let said = match choice {
             Some(Choice::Choices { choices }) => Said::Choices(choices),

@@ -16,6 +16,7 @@ use countersign_store::{Run, StoreError};
 use tokio::time::Instant;
 
 use crate::acp::answers;
+use crate::acp::hosting::{self, Hosting, Means};
 use crate::acp::noise::Noises;
 use crate::acp::settings::Settings;
 use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
@@ -58,6 +59,8 @@ pub(super) struct Driver {
     pub(super) open_calls: BTreeMap<String, u64>,
     pub(super) words: Words,
     pub(super) settings: Settings,
+    /// What is done for the agent.
+    pub(super) hosting: Hosting,
     /// The asks of this life that are not over.
     pub(super) asks: BTreeSet<AskId>,
     /// Which of them waits for which tool call.
@@ -107,6 +110,12 @@ enum Over {
 impl Driver {
     pub(super) fn new(agents: Agents, session: Session, life: Lifetime, taken: u64) -> Self {
         let replayed_until = life.incoming.received().max(taken);
+        let means = Means {
+            run: life.run.id,
+            inherit: life.agent.inherit.clone(),
+            writers: agents.0.writers.clone(),
+        };
+        let hosting = Hosting::new(&session, life.keeper.terminals(), means);
         Self {
             agents,
             session,
@@ -123,6 +132,7 @@ impl Driver {
             open_calls: BTreeMap::new(),
             words: Words::default(),
             settings: Settings::new(life.told),
+            hosting,
             asks: BTreeSet::new(),
             asking: BTreeMap::new(),
             has_parcels: false,
@@ -186,7 +196,9 @@ impl Driver {
         self.find_asks().await?;
         self.tell_noise(Told::AtOnce).await?;
         self.apply_choices().await?;
+        self.resume_hosting().await;
         loop {
+            self.settle_hosting().await?;
             if self.look_for_turns && self.turn.is_none() {
                 let taken_up = self.take_up_turn().await;
                 self.look_for_turns |= taken_up.is_err();
@@ -212,7 +224,7 @@ impl Driver {
                     // Nobody else holds it: it is replaced only when it is closed.
                     None => return Ok(Over::Ending),
                 },
-                heard = self.incoming.next(), if self.out.has_room() => match heard {
+                heard = self.incoming.next(), if self.out.has_room() && self.hosting.has_room() => match heard {
                     Some(Heard::Piece(piece)) => {
                         if let Err(error) = self.take(&piece).await {
                             // Taking it in again changes nothing, and losing it would.
@@ -235,6 +247,7 @@ impl Driver {
                         self.take_written(purpose, written).await?;
                     }
                 }
+                () = self.hosting.progress(), if !self.hosting.is_idle() => {}
                 changed = head.changed(), if !self.asks.is_empty() => {
                     self.has_parcels = changed.is_ok();
                 }
@@ -271,7 +284,7 @@ impl Driver {
         let store = &self.agents.shared().store;
         // An earlier server may have gone before it could tell the agent; what was told is not told again.
         for ask in store.withdrawn_asks(self.run.id, WITHDRAWN).await? {
-            let tag = ask.id.to_string();
+            let tag = hosting::tag_of(&ask);
             if !answers::is_replaced(&ask)
                 && !self.out.was_accepted(&tag)
                 && let Some(id) = RpcId::of_ask(&ask.native_id)
@@ -295,6 +308,9 @@ impl Driver {
         }
         let first_call = self.open_calls.values().min().copied();
         if let Some(start) = first_call.filter(|start| safe.saturating_sub(*start) < TOOL_SPAN) {
+            safe = safe.min(start);
+        }
+        if let Some(start) = self.hosting.oldest() {
             safe = safe.min(start);
         }
         if safe < self.noted.saturating_add(at_least.max(1)) {
@@ -342,6 +358,7 @@ impl Driver {
     async fn write_the_rest(&mut self, over: &Over) -> Result<(), StoreError> {
         self.finish_words().await?;
         self.close_calls().await?;
+        self.close_terminals().await?;
         self.tell_noise(Told::InTheEnd).await?;
         if matches!(over, Over::Silent) {
             // The keeper waits for this before it leaves.

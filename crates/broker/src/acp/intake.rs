@@ -8,6 +8,7 @@ use countersign_core::id::RunId;
 use countersign_core::session::{Item, Session, ToolStatus};
 use countersign_engine::acp::ask::{self, UnreadableAsk, permission_ask, permission_ask_again};
 use countersign_engine::acp::elicitation::{self, elicitation_ask};
+use countersign_engine::acp::hosted::HostMethod;
 use countersign_engine::acp::initialize::Shape;
 use countersign_engine::acp::lines::{Line, Piece};
 use countersign_engine::acp::message::{self, Incoming as Message, Noise, Params, RpcError, RpcId};
@@ -17,10 +18,10 @@ use countersign_engine::ask::EngineAsk;
 use countersign_store::{NewAsk, Opened, StoreError};
 use serde_json::Value;
 
-use crate::acp::answers;
 use crate::acp::driver::{Driver, Told};
 use crate::acp::wire::Purpose;
 use crate::acp::words::{Said, Words};
+use crate::acp::{answers, hosting};
 
 /// The longest id of a request that is taken for one.
 const ID_LIMIT: usize = 500;
@@ -76,44 +77,47 @@ impl Driver {
             }
             elicitation::METHOD => elicitation_ask(id, params, &self.session.native_id),
             _ => {
+                if let Some(method) = HostMethod::named(method) {
+                    return self.take_hosted(line, id, method, params).await;
+                }
                 let reply = message::unknown_method(id, method);
-                self.reply(line, reply);
+                self.reply(line.start, reply);
                 return Ok(());
             }
         };
         match read {
             Ok(_) if id.text().len() > ID_LIMIT => {
-                self.refuse(line, id, "the id of the request is too long");
+                self.refuse(line.start, id, "the id of the request is too long");
                 Ok(())
             }
             Ok(asked) if asked.session != self.session.native_id => {
-                self.refuse(line, id, "there is no such session here");
+                self.refuse(line.start, id, "there is no such session here");
                 self.note_foreign().await
             }
-            Ok(asked) => self.open_ask(line, id, asked).await,
+            Ok(asked) => self.open_ask(line.start, id, asked).await,
             Err(unreadable @ (UnreadableAsk::Params(_) | UnreadableAsk::NoSession)) => {
-                self.refuse(line, id, &unreadable.to_string());
+                self.refuse(line.start, id, &unreadable.to_string());
                 let text = format!("A request of the agent was refused: {unreadable}.");
                 self.note("unreadable ask", text).await
             }
         }
     }
 
-    fn refuse(&mut self, line: &Line, id: &RpcId, why: &str) {
+    /// Answers the request `id` of the line at `at` with an error.
+    pub(super) fn refuse(&mut self, at: u64, id: &RpcId, why: &str) {
         let reply = message::error(id, RpcError::INVALID_PARAMS, why);
-        self.reply(line, reply);
+        self.reply(at, reply);
     }
 
-    /// Answers the request in `line` with something that is in no outbox.
-    fn reply(&mut self, line: &Line, reply: Vec<u8>) {
-        let tag = format!("reply-{}", line.start);
-        let purpose = Purpose::Reply { start: line.start };
-        self.out.push(purpose, tag, reply);
+    /// Answers the request in the line at `at` with something that is in no outbox.
+    pub(super) fn reply(&mut self, at: u64, reply: Vec<u8>) {
+        let purpose = Purpose::Reply { start: at };
+        self.out.push(purpose, hosting::tag(at), reply);
     }
 
-    async fn open_ask(
+    pub(super) async fn open_ask(
         &mut self,
-        line: &Line,
+        at: u64,
         id: &RpcId,
         asked: EngineAsk,
     ) -> Result<(), StoreError> {
@@ -122,7 +126,7 @@ impl Driver {
         match self.hand_in(asked).await? {
             Opened::Fresh(ask) => self.take_fresh(ask).await,
             Opened::Known(ask) => {
-                self.take_known(line, id, &ask);
+                self.take_known(at, id, &ask);
                 Ok(())
             }
         }
@@ -198,7 +202,7 @@ impl Driver {
     }
 
     /// A request that is in the ledger: said again to this server, or an id that the agent uses twice.
-    fn take_known(&mut self, line: &Line, id: &RpcId, ask: &Ask) {
+    fn take_known(&mut self, at: u64, id: &RpcId, ask: &Ask) {
         match ask.state {
             // It waits for its answer as before.
             AskState::Open | AskState::Answered(..) => {}
@@ -207,12 +211,12 @@ impl Driver {
             | AskState::Delivered(..)
             | AskState::Undeliverable(..)
             | AskState::Expired { .. }
-                if line.start < self.replayed_until => {}
+                if at < self.replayed_until => {}
             AskState::Delivered(..)
             | AskState::Undeliverable(..)
             | AskState::Expired { .. }
             | AskState::Withdrawn { .. } => {
-                self.refuse(line, id, "the id of the request was used before");
+                self.refuse(at, id, "the id of the request was used before");
             }
         }
     }
@@ -224,6 +228,7 @@ impl Driver {
         let Some(request) = request.map(Value::to_string) else {
             return Ok(());
         };
+        self.stop_waiting(&request);
         let live = self.shared().store.live_asks(self.run.id).await?;
         for ask in live {
             let id = RpcId::of_ask(&ask.native_id);
@@ -316,6 +321,7 @@ impl Driver {
             }
             ToolStatus::Completed | ToolStatus::Failed => {
                 self.open_calls.remove(&id);
+                self.hosting.end_call(&id);
             }
         }
         self.changed_calls.insert(id.clone());
@@ -388,7 +394,7 @@ impl Driver {
             .await
     }
 
-    async fn note_foreign(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn note_foreign(&mut self) -> Result<(), StoreError> {
         let text = "The agent spoke of a session that is not this one. It was not listened to.";
         self.note("foreign session", text.to_owned()).await
     }
@@ -418,7 +424,7 @@ impl Driver {
         format!("{}/{}", self.run.id, line.start)
     }
 
-    fn key_of_turn(&self, what: &str) -> String {
+    pub(super) fn key_of_turn(&self, what: &str) -> String {
         match self.turn {
             Some(turn) => format!("{turn}/{what}"),
             None => format!("{}/{what}", self.run.id),

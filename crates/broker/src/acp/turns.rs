@@ -7,6 +7,7 @@ use countersign_core::delivery::{Evidence, Undeliverable};
 use countersign_core::digest::Digest;
 use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
+use countersign_engine::acp::hosted::Hosted;
 use countersign_engine::acp::message::{Params, RpcError, RpcId};
 use countersign_engine::acp::session::{self, PromptAnswer, StopReason, read_prompt};
 use countersign_engine::keeper::KeeperError;
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use crate::acp::driver::{Driver, Told};
 use crate::acp::settings::Readiness;
 use crate::acp::wire::Purpose;
-use crate::acp::{answers, failed};
+use crate::acp::{answers, failed, hosting};
 
 /// How long an agent has to end a turn that was cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(10);
@@ -254,6 +255,7 @@ impl Driver {
             .set_activity(self.session.id, Activity::Idle, now)
             .await?;
         shared.live.forget(self.session.id);
+        self.hosting.end_turn();
         self.turn = None;
         self.cancelled_until = None;
         self.look_for_turns = true;
@@ -291,6 +293,7 @@ impl Driver {
             self.out
                 .push(Purpose::Other, format!("cancel-{turn}"), line);
         }
+        self.cancel_hosting();
         self.withdraw_all(&Withdrawal::TurnCancelled).await
     }
 
@@ -308,7 +311,7 @@ impl Driver {
     /// begun to leave never does.
     pub(super) async fn withdraw(&mut self, ask: &Ask, why: &Withdrawal) -> Result<(), StoreError> {
         if let AskState::Answered(..) = ask.state
-            && self.out.was_accepted(&ask.id.to_string())
+            && (self.out.was_accepted(&hosting::tag_of(ask)) || self.hosting.is_performing(ask.id))
         {
             return Ok(());
         }
@@ -316,6 +319,7 @@ impl Driver {
         let now = shared.clock.now();
         let ended = shared.store.withdraw(ask.id, why, now).await?;
         self.out.take_back(ask.id);
+        self.hosting.revoke(ask.id);
         if self.out.is_answering(ask.id) {
             // It is being written: what becomes of that is what became of it.
             return Ok(());
@@ -336,7 +340,7 @@ impl Driver {
             && let Some(id) = RpcId::of_ask(&ask.native_id)
         {
             let line = answers::cancelled(ask, &id);
-            self.out.push(Purpose::Other, ask.id.to_string(), line);
+            self.out.push(Purpose::Other, hosting::tag_of(ask), line);
         }
         Ok(())
     }
@@ -355,7 +359,8 @@ impl Driver {
     pub(super) async fn carry(&mut self) -> Result<(), StoreError> {
         self.has_parcels = false;
         for parcel in self.shared().store.parcels(self.run.id).await? {
-            if !self.out.is_answering(parcel.ask.id) {
+            let id = parcel.ask.id;
+            if !self.out.is_answering(id) && !self.hosting.is_performing(id) {
                 self.send(&parcel).await?;
             }
         }
@@ -373,11 +378,18 @@ impl Driver {
                 .give_up(ask.id, &Undeliverable::Refused { message })
                 .await;
         };
+        let due = now.after(DUE_AGAIN);
+        if let Some(hosted) = Hosted::of(ask) {
+            if shared.store.begin_sending(ask.id, due, now).await? {
+                self.perform(ask, &id, hosted);
+            }
+            return Ok(());
+        }
         match answers::reply(ask, &id) {
             Ok(line) => {
-                let due = now.after(DUE_AGAIN);
                 if shared.store.begin_sending(ask.id, due, now).await? {
                     self.has_denied |= answers::is_no(ask);
+                    self.hosting.grant(ask, &self.session);
                     let purpose = Purpose::Answer(ask.id);
                     self.out.push(purpose, ask.id.to_string(), line);
                 }
@@ -448,8 +460,12 @@ impl Driver {
         let Some(ask) = self.shared().store.ask(id).await? else {
             return Ok(());
         };
+        // What the host did not do was answered with the reason.
+        let tells_why = Hosted::of(&ask).is_some();
         // Before it counts as delivered, so that the reason is not lost with a server that ends in between.
-        self.follow_up(&ask).await?;
+        if !tells_why {
+            self.follow_up(&ask).await?;
+        }
         let evidence = Evidence::Written {
             request: ask.native_id.clone(),
         };

@@ -3,7 +3,7 @@
 //! A person sees the whole raw input; the agent's own words for it are shown as such. A rule can only match
 //! what identifies the act itself: where that is not known there is no target, and a person has to decide.
 
-mod identity;
+pub(in crate::acp) mod identity;
 mod shown;
 
 use std::collections::BTreeSet;

@@ -155,6 +155,8 @@ impl RpcError {
     pub const CANCELLED: i64 = -32800;
     /// Somebody has to sign in first.
     pub const SIGN_IN: i64 = -32000;
+    /// It was not allowed. The protocol has no number for this; it is one of those that are free.
+    pub const DENIED: i64 = -32001;
     /// The resource does not exist.
     pub const NOT_FOUND: i64 = -32002;
 

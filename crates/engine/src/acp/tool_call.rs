@@ -224,6 +224,14 @@ impl ToolCall {
         }
     }
 
+    /// Whether it has ended, well or not.
+    pub fn has_ended(&self) -> bool {
+        match self.standing() {
+            ToolStatus::Completed | ToolStatus::Failed => true,
+            ToolStatus::Pending | ToolStatus::Running => false,
+        }
+    }
+
     /// What it is given, if that is known and not empty.
     pub fn known_input(&self) -> Option<Value> {
         let input = self.input.as_deref().filter(|input| !is_empty(input))?;
@@ -381,7 +389,7 @@ impl ToolCalls {
         self.order
             .iter()
             .filter_map(|id| self.calls.get(id))
-            .filter(|call| !has_ended(call))
+            .filter(|call| !call.has_ended())
     }
 
     fn is_over_bounds(&self) -> bool {
@@ -396,7 +404,7 @@ impl ToolCalls {
                     .iter()
                     .position(|id| id != kept && self.calls.get(id).is_some_and(wanted))
             };
-            let Some(position) = oldest(&has_ended).or_else(|| oldest(&|_| true)) else {
+            let Some(position) = oldest(&ToolCall::has_ended).or_else(|| oldest(&|_| true)) else {
                 return;
             };
             let gone = self.order.remove(position);
@@ -404,13 +412,6 @@ impl ToolCalls {
                 self.weight -= call.weight();
             }
         }
-    }
-}
-
-fn has_ended(call: &ToolCall) -> bool {
-    match call.standing() {
-        ToolStatus::Completed | ToolStatus::Failed => true,
-        ToolStatus::Pending | ToolStatus::Running => false,
     }
 }
 

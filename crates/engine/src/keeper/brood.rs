@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout_at};
 
 use super::state::ExitStatus;
+use super::terminals::Terminals;
 use crate::process::{ProcessIdentity, tree};
 
 /// How long children that were killed may take to be reaped.
@@ -22,6 +23,7 @@ pub(super) struct Brood {
     own: ProcessIdentity,
     engine: Option<ProcessIdentity>,
     engine_status: OnceCell<ExitStatus>,
+    terminals: Terminals,
     child_ended: Signal,
 }
 
@@ -39,12 +41,18 @@ impl Brood {
             own: ProcessIdentity::own()?,
             engine: None,
             engine_status: OnceCell::new(),
+            terminals: Terminals::default(),
             child_ended: signal(SignalKind::child())?,
         })
     }
 
     pub(super) fn keeper(&self) -> ProcessIdentity {
         self.own
+    }
+
+    /// The commands that run beside the engine.
+    pub(super) fn terminals(&self) -> &Terminals {
+        &self.terminals
     }
 
     pub(super) fn engine(&self) -> Option<ProcessIdentity> {
@@ -78,6 +86,7 @@ impl Brood {
 
     /// Ends everybody. Returns how many could not be ended.
     pub(super) async fn end(&mut self, grace: Duration) -> usize {
+        self.terminals.close();
         let kill_at = Instant::now() + grace;
         let give_up_at = kill_at + REAP_LIMIT;
         loop {
@@ -123,6 +132,9 @@ impl Brood {
                     if number.is_some() && number == self.engine.map(|engine| engine.pid) {
                         // The first to end with this number is the engine; a later one is some orphan.
                         self.engine_status.get_or_init(|| exit_status(status));
+                    }
+                    if let Some(number) = number {
+                        self.terminals.note_end(number, &exit_status(status));
                     }
                 }
                 Ok(None) => return Children::Some,
