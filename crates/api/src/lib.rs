@@ -15,7 +15,7 @@ mod workspace;
 pub use ask::{AnswerKind, AnswerRequest, AskList, AskView, InvalidAnswerRequest};
 pub use audit::{AlarmView, AuditList, AuditVerdict};
 pub use door::{
-    DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply, DoorReport,
+    AcpRequest, DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply, DoorReport,
     DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
 };
 pub use engine::{EngineOffer, EngineOffers, SignIn};

@@ -16,7 +16,7 @@ mod turns;
 mod wire;
 mod words;
 
-pub(crate) use answers::check;
+pub(crate) use answers::{check, reply};
 pub use roster::EngineListing;
 
 use std::collections::HashMap;

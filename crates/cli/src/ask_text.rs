@@ -126,6 +126,9 @@ fn evidence(ask: &AskView) -> Option<String> {
         Evidence::ToolState { status } => format!("the tool was found {}", visible(status)),
         Evidence::Reported { event } => format!("the plugin reported {}", visible(event)),
         Evidence::Written { .. } => "it was written to the agent's input".to_owned(),
+        Evidence::ReportedWritten { .. } => {
+            "the proxy wrote it to the agent's input".to_owned()
+        }
     })
 }
 

@@ -94,6 +94,19 @@ pub fn allowed_environment(
         .collect()
 }
 
+/// Returns `own` variables without those of Countersign's own: for an agent that somebody else starts, by way of us.
+pub fn without_ours(
+    own: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    let is_ours = |name: &OsString| {
+        let capitals = name.to_string_lossy().to_ascii_uppercase();
+        capitals.starts_with("COUNTERSIGN_")
+    };
+    own.into_iter()
+        .filter(|(name, _)| !is_ours(name))
+        .collect()
+}
+
 fn passes(name: &str, extra: &[String]) -> bool {
     let capitals = name.to_ascii_uppercase();
     let allowed = ALLOWED.iter().any(|pattern| pattern.matches(name))
@@ -145,6 +158,14 @@ mod tests {
                 "https_proxy",
             ]
         );
+    }
+
+    #[test]
+    fn an_agent_of_somebody_else_has_all_that_is_not_ours() {
+        let own = ["PATH", "COUNTERSIGN_TOKEN", "countersign_data", "ZED_TERM"];
+        let own = own.map(|name| (OsString::from(name), OsString::from("x")));
+        let names: Vec<OsString> = without_ours(own).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["PATH", "ZED_TERM"]);
     }
 
     #[test]
