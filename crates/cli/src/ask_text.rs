@@ -95,6 +95,10 @@ pub(crate) fn standing(ask: &AskView, now: Timestamp) -> String {
         Some(answer) => said(answer, now),
         None => String::new(),
     };
+    let reason = ask.answer.as_ref().and_then(|answer| answer.choice.reason());
+    if reason.is_some() && !ask.door.tells_reasons() {
+        sentence.push_str(", and the agent does not get to read the reason");
+    }
     let style = phase_style(ask.state);
     let why = ask.why.as_deref().map(visible).unwrap_or_default();
     let written = match ask.state {
