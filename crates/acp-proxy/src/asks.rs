@@ -12,17 +12,16 @@ use countersign_core::ask::AskPhase;
 use countersign_engine::acp::message::{self, Incoming};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::asked::{Asked, Over};
+use crate::conversation::Conversation;
 use crate::door::{Door, DoorError, Ticket};
 use crate::passage::{Carried, OurReply};
 use crate::request_key::RequestKey;
 use crate::voice::{Topic, Voice};
 
-/// How often the server is shown that this proxy is there. A server that was started meanwhile learns of it by this.
-const BEAT: Duration = Duration::from_secs(2);
 /// How long to wait before the server is tried again.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(250),
@@ -31,6 +30,8 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(2),
     Duration::from_secs(5),
 ];
+/// How long the start of the agent may be held up: before it can do anything, the server is to know whose it is.
+const ANNOUNCEMENT: Duration = Duration::from_millis(500);
 /// How long the end of the agent may be held up to report what has happened.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -42,6 +43,7 @@ pub(crate) struct Asks {
 
 /// What carries an ask.
 pub(crate) struct Carrier {
+    pub(crate) conversation: Arc<Conversation>,
     pub(crate) door: Door,
     pub(crate) replies: mpsc::Sender<OurReply>,
     pub(crate) to_editor: mpsc::Sender<Vec<u8>>,
@@ -56,6 +58,11 @@ impl Asks {
             carrier: Arc::new(carrier),
             carried: JoinSet::new(),
         }
+    }
+
+    /// Lets the server know that this proxy is there, if it is reached soon.
+    pub(crate) async fn announce(&self) {
+        let _in_time = timeout(ANNOUNCEMENT, self.carrier.touch()).await;
     }
 
     /// Carries the asks that are opened, and keeps in touch with the server, for ever.
@@ -86,14 +93,17 @@ impl Asks {
 
 impl Carrier {
     async fn keep_in_touch(&self) {
-        let mut beat = tokio::time::interval(BEAT);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            beat.tick().await;
-            match self.door.keep_alive().await {
-                Ok(()) => self.is_reached(),
-                Err(error) => self.lament(&error),
-            }
+            self.touch().await;
+            tokio::time::sleep(self.door.beat()).await;
+        }
+    }
+
+    async fn touch(&self) {
+        let directories = self.conversation.directories();
+        match self.door.keep_alive(directories).await {
+            Ok(()) => self.is_reached(),
+            Err(error) => self.lament(&error),
         }
     }
 
@@ -262,8 +272,14 @@ impl Carrier {
     }
 
     fn lament(&self, error: &DoorError) {
+        let topic = match error {
+            DoorError::Away(_) | DoorError::Forgotten => Topic::Server,
+            DoorError::NotWelcome(_) | DoorError::NotServed(_) | DoorError::Refused(_) => {
+                Topic::Unwelcome
+            }
+        };
         let text = format!("{error}; until then asks are answered in the editor alone");
-        self.voice.say(Topic::Server, &text);
+        self.voice.say(topic, &text);
     }
 
     fn is_reached(&self) {

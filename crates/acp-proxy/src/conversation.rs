@@ -117,9 +117,10 @@ impl Conversation {
             Incoming::Notification { method, params } => {
                 let mut state = self.lock();
                 let cancelled = match method.as_str() {
-                    "session/cancel" => params.value().ok().and_then(|params| {
-                        params.get("sessionId")?.as_str().map(str::to_owned)
-                    }),
+                    "session/cancel" => params
+                        .value()
+                        .ok()
+                        .and_then(|params| params.get("sessionId")?.as_str().map(str::to_owned)),
                     "$/cancel_request" => cancelled(&params)
                         .and_then(|key| state.sessions.prompted_by(&key).map(str::to_owned)),
                     _ => None,
@@ -135,6 +136,11 @@ impl Conversation {
             },
             Incoming::Noise(_) => Passage::Pass,
         }
+    }
+
+    /// The directories that the agent works in.
+    pub(crate) fn directories(&self) -> Vec<String> {
+        self.lock().sessions.directories()
     }
 
     /// Answers an ask from here, unless it is over: from then on the editor's reply goes nowhere.
@@ -170,7 +176,8 @@ impl Conversation {
         if state.asks.contains_key(&key) {
             // An answer to one of them could be taken for one to the other: the editor knows which it shows.
             state.end(&key, Over::Gone);
-            let text = "the agent has used the id of an ask twice; it is answered in the editor alone";
+            let text =
+                "the agent has used the id of an ask twice; it is answered in the editor alone";
             return self.voice.say(Topic::Twice, text);
         }
         let params = params.value().unwrap_or_default();
@@ -184,7 +191,8 @@ impl Conversation {
         let asked = Arc::new(Asked::new(key.clone(), id, request, session));
         let open = state.asks.len() - state.taken.len();
         if open >= OPEN_LIMIT || self.opened.try_send(Arc::clone(&asked)).is_err() {
-            let text = "more asks are open than are handed in; the rest is answered in the editor alone";
+            let text =
+                "more asks are open than are handed in; the rest is answered in the editor alone";
             return self.voice.say(Topic::TooMany, text);
         }
         state.asks.insert(key, Standing::Open(asked));

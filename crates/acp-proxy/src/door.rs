@@ -3,7 +3,7 @@
 //! A life of the proxy is announced for each directory that the agent works in, and again whenever the server has
 //! forgotten it. The server is looked for anew when it was lost: another may have taken its place.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ use tokio::sync::OnceCell;
 use crate::asked::Asked;
 use crate::voice::{Topic, Voice};
 
+/// How often a server of this machine is shown that this proxy is there, and one elsewhere.
+const BEAT: Duration = Duration::from_secs(2);
+const BEAT_AFAR: Duration = Duration::from_secs(20);
 /// For how long one call waits for an answer.
 const POLL: Duration = Duration::from_secs(30);
 
@@ -29,9 +32,12 @@ pub(crate) enum DoorError {
     /// It is not there, or cannot do anything now.
     #[error("{0}")]
     Away(String),
-    /// It will not have this proxy, or not from this directory.
+    /// It will not have this proxy.
     #[error("{0}")]
     NotWelcome(String),
+    /// It does not serve the directory.
+    #[error("{0}")]
+    NotServed(String),
     /// It has forgotten this life, or this ask of it.
     #[error("the server has forgotten this life")]
     Forgotten,
@@ -76,22 +82,29 @@ impl Door {
         }
     }
 
-    /// Shows that this proxy is there, wherever the agent works: so the server knows whose the agent's tools are.
-    pub(crate) async fn keep_alive(&self) -> Result<(), DoorError> {
-        let mut directories: Vec<String> = lock(&self.lives).keys().cloned().collect();
-        if !directories.contains(&self.directory) {
-            directories.push(self.directory.clone());
-        }
-        let mut outcome = Ok(());
-        for directory in directories {
-            let kept = self.keep_life(&directory).await;
-            if let Err(error @ DoorError::Away(_)) = kept {
-                return Err(error);
+    /// Shows that this proxy is there, where it was started and in the `directories` that the agent works in: so the
+    /// server knows whose the agent's tools are.
+    pub(crate) async fn keep_alive(&self, directories: Vec<String>) -> Result<(), DoorError> {
+        let mut all: BTreeSet<String> = lock(&self.lives).keys().cloned().collect();
+        all.extend(directories);
+        all.insert(self.directory.clone());
+        for directory in all {
+            match self.keep_life(&directory).await {
+                // A directory that is not served matters only once something is asked there.
+                Ok(()) | Err(DoorError::NotServed(_)) => {}
+                Err(error) => return Err(error),
             }
-            // What is no workspace does not hold the others up.
-            outcome = outcome.and(kept);
         }
-        outcome
+        Ok(())
+    }
+
+    /// How often the server is to be shown that this proxy is there. One of this machine learns by it whose processes the
+    /// agent's are, so that one that was just started knows soon.
+    pub(crate) fn beat(&self) -> Duration {
+        let is_near = lock(&self.connection)
+            .as_ref()
+            .is_none_or(Connection::is_on_this_machine);
+        if is_near { BEAT } else { BEAT_AFAR }
     }
 
     async fn keep_life(&self, directory: &str) -> Result<(), DoorError> {
@@ -178,7 +191,10 @@ impl Door {
     }
 
     fn path_of(&self, ticket: &Ticket, rest: &str) -> String {
-        format!("/api/v1/door/runs/{}/asks/{}/{rest}", ticket.run, ticket.ask)
+        format!(
+            "/api/v1/door/runs/{}/asks/{}/{rest}",
+            ticket.run, ticket.ask
+        )
     }
 
     /// The life for a directory, announced if there is none.
@@ -199,7 +215,7 @@ impl Door {
         let begun = connection.post::<DoorRun>("/api/v1/door/runs", &new).await;
         match begun.map_err(|error| self.lost(&error)) {
             Ok(begun) => Ok(begun.value.run),
-            Err(DoorError::Refused(sentence)) => Err(DoorError::NotWelcome(sentence)),
+            Err(DoorError::Refused(sentence)) => Err(DoorError::NotServed(sentence)),
             Err(error) => Err(error),
         }
     }
@@ -264,9 +280,7 @@ impl Door {
 
 /// The number of this process, where it means something to the server.
 fn process_for(connection: &Connection) -> Option<u32> {
-    connection
-        .is_on_this_machine()
-        .then(std::process::id)
+    connection.is_on_this_machine().then(std::process::id)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

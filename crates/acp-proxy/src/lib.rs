@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_cli::{ConnectionOptions, Surroundings};
@@ -93,28 +94,31 @@ async fn stand_between(arguments: Arguments) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return failed(&format!("failed to listen for signals: {error}")),
     };
-    let started = ProxiedAgent::start(program, rest, without_ours(std::env::vars_os()));
-    let (agent, streams) = match started {
-        Ok(started) => started,
-        Err(error) => {
-            let program = program.to_string_lossy();
-            return failed(&format!("the agent `{program}` cannot be started: {error}"));
-        }
-    };
     let (voice, said) = Voice::new();
     let (opened, open) = mpsc::channel(ASKS);
     let (replies, our_replies) = mpsc::channel(QUEUE);
     let (to_editor, for_editor) = mpsc::channel(QUEUE);
-    let conversation = Conversation::new(opened, voice.clone());
+    let conversation = Arc::new(Conversation::new(opened, voice.clone()));
     let options = ConnectionOptions::to(arguments.url, arguments.token_file);
     let surroundings = Surroundings::of_this_process();
     let mut asks = Asks::new(Carrier {
+        conversation: Arc::clone(&conversation),
         door: Door::new(options, surroundings, voice.clone()),
         replies,
         to_editor,
         voice,
         ended: CancellationToken::new(),
     });
+    asks.announce().await;
+    let started = ProxiedAgent::start(program, rest, without_ours(std::env::vars_os()));
+    let (agent, streams) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            asks.bid_farewell().await;
+            let program = program.to_string_lossy();
+            return failed(&format!("the agent `{program}` cannot be started: {error}"));
+        }
+    };
     let mut speaking = std::pin::pin!(voice::write(said));
     let code = {
         let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());

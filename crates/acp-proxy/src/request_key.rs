@@ -28,9 +28,10 @@ impl RequestKey {
                     .as_f64()
                     .filter(|_| !number.is_i64() && !number.is_u64())
                     .filter(|value| value.fract() == 0.0 && value.abs() < EXACT);
-                Some(Self::Number(
-                    whole.map_or_else(|| number.to_string(), |value| format!("{value:.0}")),
-                ))
+                Some(Self::Number(whole.map_or_else(
+                    || number.to_string(),
+                    |value| format!("{value:.0}"),
+                )))
             }
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
         }

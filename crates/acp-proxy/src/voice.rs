@@ -12,8 +12,10 @@ const QUEUE: usize = 32;
 /// What can be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Topic {
-    /// The server cannot be reached, or will not have us.
+    /// The server cannot be reached.
     Server,
+    /// The server will not have us, or not from here.
+    Unwelcome,
     /// A line was too long.
     LongLine,
     /// An id was used twice.
@@ -69,13 +71,12 @@ impl Voice {
     }
 }
 
-/// Writes what is said to standard error.
+/// Writes what is said to standard error, until nobody can say anything any more.
 pub(crate) async fn write(mut said: mpsc::Receiver<String>) {
     let mut log = tokio::io::stderr();
     while let Some(line) = said.recv().await {
         // Without a log there is nobody to be told.
-        if log.write_all(line.as_bytes()).await.is_err() || log.flush().await.is_err() {
-            return;
-        }
+        let _written = log.write_all(line.as_bytes()).await;
+        let _written = log.flush().await;
     }
 }

@@ -58,7 +58,7 @@ pub enum DoorAskKind {
     Permission,
     /// The agent wants to know something: the properties of `question.asked`.
     Question,
-    /// A request of an ACP agent, as an [`AcpRequest`].
+    /// A request of an ACP agent, as an `AcpRequest`.
     Acp,
 }
 

@@ -15,8 +15,8 @@ mod workspace;
 pub use ask::{AnswerKind, AnswerRequest, AskList, AskView, InvalidAnswerRequest};
 pub use audit::{AlarmView, AuditList, AuditVerdict};
 pub use door::{
-    AcpRequest, DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply, DoorReport,
-    DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
+    AcpRequest, DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply,
+    DoorReport, DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
 };
 pub use engine::{EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};

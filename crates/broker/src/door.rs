@@ -32,9 +32,9 @@ use countersign_engine::opencode as native;
 use countersign_store::{NewAsk, Opened};
 
 use crate::Broker;
-use crate::error::BrokerError;
 use crate::door::lives::Heard;
 use crate::door::reply::reply_to;
+use crate::error::BrokerError;
 use crate::supervisor::remember_session;
 
 /// How an ask stands, and what the program is to be told.

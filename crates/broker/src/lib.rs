@@ -22,8 +22,8 @@ pub use access::{Admission, BrowserSecret, NewTokenWish};
 pub use acp::EngineListing;
 pub use asks::AskContext;
 pub use door::{
-    Announced, AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Placed, Program,
-    Reported,
+    Announced, AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Placed,
+    Program, Reported,
 };
 pub use error::BrokerError;
 pub use live::LiveWords;

@@ -39,7 +39,6 @@ pub use discovery::Surroundings;
 pub use exit::{Exit, Failure};
 pub use output::Output;
 
-
 /// A command of a client.
 #[derive(Debug, clap::Subcommand)]
 pub enum ClientCommand {

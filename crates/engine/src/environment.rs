@@ -102,9 +102,7 @@ pub fn without_ours(
         let capitals = name.to_string_lossy().to_ascii_uppercase();
         capitals.starts_with("COUNTERSIGN_")
     };
-    own.into_iter()
-        .filter(|(name, _)| !is_ours(name))
-        .collect()
+    own.into_iter().filter(|(name, _)| !is_ours(name)).collect()
 }
 
 fn passes(name: &str, extra: &[String]) -> bool {
@@ -164,7 +162,10 @@ mod tests {
     fn an_agent_of_somebody_else_has_all_that_is_not_ours() {
         let own = ["PATH", "COUNTERSIGN_TOKEN", "countersign_data", "ZED_TERM"];
         let own = own.map(|name| (OsString::from(name), OsString::from("x")));
-        let names: Vec<OsString> = without_ours(own).into_iter().map(|(name, _)| name).collect();
+        let names: Vec<OsString> = without_ours(own)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
         assert_eq!(names, ["PATH", "ZED_TERM"]);
     }
 

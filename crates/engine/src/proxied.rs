@@ -90,7 +90,10 @@ impl ProxiedAgent {
         let grace = kill_at.saturating_duration_since(Instant::now());
         let left = self.brood.end(grace).await;
         if left > 0 {
-            tracing::error!(left, "processes of an agent that is over could not be ended");
+            tracing::error!(
+                left,
+                "processes of an agent that is over could not be ended"
+            );
         }
         self.brood.engine_status().unwrap_or(ExitStatus::Unknown)
     }

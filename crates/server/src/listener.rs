@@ -84,10 +84,9 @@ impl Hub {
                 Placed::Proxy => Peer::Proxy { pid, uid },
                 Placed::Engines => Peer::Engine,
             },
-            Peer::Local { pid: None, .. }
-            | Peer::Remote
-            | Peer::Proxy { .. }
-            | Peer::Engine => peer,
+            Peer::Local { pid: None, .. } | Peer::Remote | Peer::Proxy { .. } | Peer::Engine => {
+                peer
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is known of the sessions between an editor and its agent: where each works, what it is about, and its tool calls.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use countersign_api::DoorSession;
 use countersign_engine::acp::message::Params;
@@ -14,6 +14,8 @@ use crate::request_key::RequestKey;
 const LIMIT: usize = 1_000;
 /// Of how many sessions the tool calls are kept: each may be large.
 const REMEMBERED: usize = 8;
+/// In how many directories the server is told that the agent works, before anything is asked there.
+const DIRECTORIES: usize = 16;
 /// The longest title, in characters.
 const TITLE: usize = 80;
 
@@ -128,6 +130,20 @@ impl Sessions {
             | Update::State(_)
             | Update::Unknown { .. } => {}
         }
+    }
+
+    /// The directories that the agent works in, or some of very many.
+    pub(super) fn directories(&self) -> Vec<String> {
+        let directories: BTreeSet<&String> = self
+            .known
+            .values()
+            .filter_map(|known| known.directory.as_ref())
+            .collect();
+        directories
+            .into_iter()
+            .take(DIRECTORIES)
+            .cloned()
+            .collect()
     }
 
     /// The session that was prompted with the editor's request `key`, if its turn has not ended.

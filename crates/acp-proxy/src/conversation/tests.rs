@@ -32,9 +32,7 @@ impl Scene {
     fn asks(&mut self, id: &Value, session: &str) -> Option<Arc<Asked>> {
         let call = json!({ "toolCallId": "call" });
         let params = json!({ "sessionId": session, "toolCall": call, "options": [] });
-        self.agent(
-            &json!({ "id": id, "method": "session/request_permission", "params": params }),
-        );
+        self.agent(&json!({ "id": id, "method": "session/request_permission", "params": params }));
         self.opened.try_recv().ok()
     }
 }
@@ -50,7 +48,11 @@ fn whoever_is_second_is_not_heard() {
     assert!(scene.conversation.take(&first));
     assert!(!scene.conversation.take(&first), "once");
     assert_eq!(scene.editor(&reply(&json!(1.0))), Passage::Drop);
-    assert_eq!(scene.editor(&reply(&json!(1))), Passage::Pass, "it is none of ours");
+    assert_eq!(
+        scene.editor(&reply(&json!(1))),
+        Passage::Pass,
+        "it is none of ours"
+    );
 
     let second = scene.asks(&json!("b"), "s").unwrap();
     assert_eq!(scene.editor(&reply(&json!("b"))), Passage::Pass);
@@ -94,7 +96,10 @@ fn a_cancelled_turn_and_an_ended_one_end_their_asks_alone() {
     let other = scene.asks(&json!(2), "t").unwrap();
     scene.editor(&json!({ "method": "session/cancel", "params": { "sessionId": "s" } }));
     assert_eq!(cancelled.how_it_ended(), Some(Over::TurnCancelled));
-    assert!(!scene.conversation.take(&cancelled), "a late yes reaches nobody");
+    assert!(
+        !scene.conversation.take(&cancelled),
+        "a late yes reaches nobody"
+    );
     assert_eq!(scene.editor(&reply(&json!(1))), Passage::Pass);
     let last = scene.asks(&json!(3), "s").unwrap();
     scene.agent(&json!({ "id": 2, "result": { "stopReason": "end_turn" } }));

@@ -142,5 +142,9 @@ impl Broker {
 fn in_editors_words(ask: &Ask, reply: &str) -> String {
     let picked = ask.options.iter().find(|option| option.id == reply);
     let words = picked.map_or(reply, |option| option.name.as_str());
-    words.replace('\0', "\u{fffd}").chars().take(REPLY_LIMIT).collect()
+    words
+        .replace('\0', "\u{fffd}")
+        .chars()
+        .take(REPLY_LIMIT)
+        .collect()
 }

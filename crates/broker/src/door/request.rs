@@ -143,9 +143,11 @@ fn read_line(
         elicitation::METHOD => elicitation_ask(&id, &params, session),
         _ => return Err(unfit("asks for nothing that a person could allow")),
     };
-    read.map_err(|error @ (UnreadableAsk::Params(_) | UnreadableAsk::NoSession)| {
-        unfit(&format!("cannot be read: {error}"))
-    })
+    read.map_err(
+        |error @ (UnreadableAsk::Params(_) | UnreadableAsk::NoSession)| {
+            unfit(&format!("cannot be read: {error}"))
+        },
+    )
 }
 
 fn read<T: DeserializeOwned>(raw: &Value) -> Result<T, BrokerError> {

@@ -65,10 +65,13 @@ fn recorded() -> (Vec<u8>, Vec<u8>) {
 
 /// Lines that are no messages, or strange ones.
 fn odd() -> Vec<u8> {
-    let mut odd = b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\r\n\n\n  \t\nbanner\n".to_vec();
+    let mut odd =
+        b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\r\n\n\n  \t\nbanner\n".to_vec();
     odd.extend_from_slice(b"\xff\xfe\x00 not UTF-8\n[{\"id\":1},{\"id\":2}]\n{\n\"a\":\n1}\n");
     odd.extend_from_slice(b"{\"id\":1,\"result\":{}}{\"id\":2,\"result\":{}}\n");
-    odd.extend_from_slice(b"{\"id\":null,\"method\":\"session/request_permission\",\"params\":7}\n");
+    odd.extend_from_slice(
+        b"{\"id\":null,\"method\":\"session/request_permission\",\"params\":7}\n",
+    );
     odd.extend_from_slice(b"{\"id\":1.0,\"id\":\"a\\/b\",\"method\":\"session\\/update\"}\n");
     odd.extend_from_slice(b"{\"long\":\"");
     odd.extend(std::iter::repeat_n(b'x', 9 * 1024 * 1024));

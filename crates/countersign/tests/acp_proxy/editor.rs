@@ -207,7 +207,9 @@ impl Editor {
     /// What reached the agent in response to its request `id`.
     pub(crate) fn replies_to(&self, id: &Value) -> Vec<Value> {
         let tape = self.tape("to_agent");
-        let lines = tape.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines = tape
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
         lines
             .map(|line| serde_json::from_str::<Value>(line).expect("a line is a message"))
             .filter(|message| message.get("method").is_none() && message["id"] == *id)
@@ -217,7 +219,10 @@ impl Editor {
     /// What the proxy itself said, on either side: all that neither the editor nor the agent did.
     pub(crate) fn proxys_own(&self) -> Vec<Value> {
         let agents = self.tape("from_agent");
-        let to_editor = self.heard.iter().filter(|line| !agents.contains(line.as_str()));
+        let to_editor = self
+            .heard
+            .iter()
+            .filter(|line| !agents.contains(line.as_str()));
         let to_agent = self.tape("to_agent");
         let to_agent: Vec<String> = to_agent
             .split_inclusive('\n')

@@ -24,7 +24,10 @@ async fn the_agents_exit_code_passes_and_what_it_started_ends() {
 async fn an_agent_that_cannot_be_started_is_said_to_be_so() {
     let server = server().await;
     let (_tapes, mut editor) = Setting::of(&server).start("exec /nonexistent/agent");
-    assert_eq!(editor.program.wait_for_exit(PATIENCE).await.code(), Some(127));
+    assert_eq!(
+        editor.program.wait_for_exit(PATIENCE).await.code(),
+        Some(127)
+    );
 }
 
 #[tokio::test]

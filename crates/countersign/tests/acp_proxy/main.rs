@@ -50,7 +50,10 @@ async fn an_answer_from_here_reaches_the_agent_and_closes_the_editors_dialog() {
         let options = options.as_array().unwrap();
         options.iter().map(|option| option[key].clone()).collect()
     };
-    assert_eq!(names(&ask["options"], "id"), names(&json!(offered), "optionId"));
+    assert_eq!(
+        names(&ask["options"], "id"),
+        names(&json!(offered), "optionId")
+    );
 
     let settled = allow(&server, &ask).await;
     assert_eq!(settled["state"], "delivered", "{settled:#}");
@@ -87,7 +90,10 @@ async fn a_denial_from_here_is_the_agents_refusal_and_nothing_runs() {
     let ask = open_ask(&server).await;
     let denied = server.cli(&["deny", id(&ask), "--reason", "not now"]).await;
     let said = &denied.expect_success().stdout;
-    assert!(said.contains("the agent does not get to read the reason"), "{said}");
+    assert!(
+        said.contains("the agent does not get to read the reason"),
+        "{said}"
+    );
     editor.response_to(prompt).await;
     assert!(!is_made(server.workspace(), "never.txt"));
     editor.close().await;

@@ -204,8 +204,9 @@ pub(crate) async fn report(
 }
 
 fn acp_request(request: Value) -> Result<EngineRequest, ApiError> {
-    let AcpRequest { line, tool_call } = serde_json::from_value(request)
-        .map_err(|error| ApiError::unprocessable(format!("`request` is none of an ACP agent's: {error}")))?;
+    let AcpRequest { line, tool_call } = serde_json::from_value(request).map_err(|error| {
+        ApiError::unprocessable(format!("`request` is none of an ACP agent's: {error}"))
+    })?;
     Ok(EngineRequest::Acp { line, tool_call })
 }
 
