@@ -2,6 +2,7 @@
 
 use countersign_api::{AcpRequest, DoorSession};
 use countersign_engine::acp::message::RpcId;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::request_key::RequestKey;
@@ -14,7 +15,18 @@ pub(crate) struct Asked {
     pub(crate) id: RpcId,
     pub(crate) request: AcpRequest,
     pub(crate) session: DoorSession,
+    /// The tool call that waits.
+    pub(crate) call: Option<AskedCall>,
     over: watch::Sender<Option<Over>>,
+}
+
+/// The tool call that an ask is about.
+#[derive(Debug)]
+pub(crate) struct AskedCall {
+    /// What the agent calls it.
+    pub(crate) id: String,
+    /// What is to be allowed: if this changes, it is another act.
+    pub(crate) act: Value,
 }
 
 /// How an ask ended without an answer from the server.
@@ -24,6 +36,8 @@ pub(crate) enum Over {
     AnsweredInEditor(String),
     /// The editor cancelled the turn.
     TurnCancelled,
+    /// The agent changed what it asks for: that is another ask.
+    Changed,
     /// Nobody waits for an answer any more.
     Gone,
     /// The agent has ended, and all its asks with it.
@@ -36,12 +50,14 @@ impl Asked {
         id: RpcId,
         request: AcpRequest,
         session: DoorSession,
+        call: Option<AskedCall>,
     ) -> Self {
         Self {
             key,
             id,
             request,
             session,
+            call,
             over: watch::Sender::new(None),
         }
     }

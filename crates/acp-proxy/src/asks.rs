@@ -238,6 +238,7 @@ impl Carrier {
         let report = match over {
             Over::AnsweredInEditor(reply) => DoorReport::AnsweredInEditor { reply },
             Over::TurnCancelled => DoorReport::TurnCancelled,
+            Over::Changed => DoorReport::Changed,
             Over::Gone => DoorReport::Gone,
             // It ends with this life.
             Over::AgentEnded => return,

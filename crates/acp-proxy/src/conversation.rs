@@ -10,17 +10,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use countersign_api::AcpRequest;
 use countersign_engine::acp::message::{self, Incoming, Params, RpcError, RpcId};
+use countersign_engine::acp::tool_call::ToolCall;
 use countersign_engine::acp::{ask, elicitation};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::asked::{Asked, Over};
+use crate::asked::{Asked, AskedCall, Over};
 use crate::conversation::sessions::Sessions;
 use crate::request_key::RequestKey;
 use crate::voice::{Topic, Voice};
 
 /// More open asks than any editor shows.
 const OPEN_LIMIT: usize = 1_000;
+/// How often an agent may change what it asks for.
+const CHANGES: u32 = 20;
 /// More late replies than are ever waited for.
 const LATE_LIMIT: usize = 4_000;
 
@@ -73,7 +76,12 @@ impl Conversation {
                 _ => {}
             },
             Incoming::Notification { method, params } => match method.as_str() {
-                "session/update" => self.lock().sessions.take_update(&params),
+                "session/update" => {
+                    let mut state = self.lock();
+                    if let Some((session, call)) = state.sessions.take_update(&params) {
+                        self.look_for_changes(&mut state, &session, &call);
+                    }
+                }
                 "$/cancel_request" => {
                     if let Some(key) = cancelled(&params) {
                         self.lock().end(&key, Over::Gone);
@@ -168,7 +176,7 @@ impl Conversation {
         self.lock().end_those(|_| true, over);
     }
 
-    fn open(&self, line: &str, id: RpcId, params: &Params) {
+    fn open(&self, line: &str, id: RpcId, raw: &Params) {
         let Some(key) = RequestKey::of(&id) else {
             return;
         };
@@ -180,22 +188,74 @@ impl Conversation {
                 "the agent has used the id of an ask twice; it is answered in the editor alone";
             return self.voice.say(Topic::Twice, text);
         }
-        let params = params.value().unwrap_or_default();
+        let params = raw.value().unwrap_or_default();
         let Some(session) = state.sessions.asking(&params) else {
             return;
         };
+        let call = state.sessions.tool_call(&session.id, raw);
         let request = AcpRequest {
             line: line.to_owned(),
-            tool_call: state.sessions.tool_call(&session.id, &params),
+            tool_call: call.map(ToolCall::retelling),
+            number: 1,
         };
-        let asked = Arc::new(Asked::new(key.clone(), id, request, session));
+        let call = call.map(asked_call);
+        let asked = Asked::new(key, id, request, session, call);
+        self.hand_on(&mut state, asked);
+    }
+
+    /// Asks anew where the agent has changed what an open ask is about: a leave for one act is none for another.
+    fn look_for_changes(&self, state: &mut State, session: &str, call: &str) {
+        let Some(told) = state.sessions.known_call(session, call) else {
+            return;
+        };
+        let (now, told) = (asked_call(told), told.retelling());
+        let is_changed = |asked: &Asked| {
+            asked.session.id == session
+                && asked
+                    .call
+                    .as_ref()
+                    .is_some_and(|call| call.id == now.id && call.act != now.act)
+        };
+        let changed: Vec<Arc<Asked>> = state
+            .asks
+            .values()
+            .filter_map(|standing| match standing {
+                Standing::Open(asked) if is_changed(asked) => Some(Arc::clone(asked)),
+                Standing::Open(_) | Standing::Taken => None,
+            })
+            .collect();
+        for before in changed {
+            state.end(&before.key, Over::Changed);
+            if before.request.number >= CHANGES {
+                let text = "the agent changes what it asks for again and again; it is answered in the editor alone";
+                self.voice.say(Topic::TooMany, text);
+                continue;
+            }
+            let request = AcpRequest {
+                line: before.request.line.clone(),
+                tool_call: Some(told.clone()),
+                number: before.request.number + 1,
+            };
+            let call = AskedCall {
+                id: now.id.clone(),
+                act: now.act.clone(),
+            };
+            let (key, id) = (before.key.clone(), before.id.clone());
+            let asked = Asked::new(key, id, request, before.session.clone(), Some(call));
+            self.hand_on(state, asked);
+        }
+    }
+
+    /// Has an ask carried, and knows it from then on.
+    fn hand_on(&self, state: &mut State, asked: Asked) {
+        let asked = Arc::new(asked);
         let open = state.asks.len() - state.taken.len();
         if open >= OPEN_LIMIT || self.opened.try_send(Arc::clone(&asked)).is_err() {
             let text =
                 "more asks are open than are handed in; the rest is answered in the editor alone";
             return self.voice.say(Topic::TooMany, text);
         }
-        state.asks.insert(key, Standing::Open(asked));
+        state.asks.insert(asked.key.clone(), Standing::Open(asked));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -239,6 +299,16 @@ impl State {
             }
             Standing::Open(_) | Standing::Taken => true,
         });
+    }
+}
+
+/// The call as far as its answer goes: what the agent calls it, and how it fares, may change.
+fn asked_call(call: &ToolCall) -> AskedCall {
+    let record = call.record();
+    let act = ["name", "input", "changes", "locations"].map(|field| record[field].clone());
+    AskedCall {
+        id: call.id.clone(),
+        act: Value::from(act.to_vec()),
     }
 }
 

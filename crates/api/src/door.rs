@@ -68,9 +68,17 @@ pub enum DoorAskKind {
 pub struct AcpRequest {
     /// The line that the agent wrote.
     pub line: String,
-    /// What the agent has said about the tool call before, as the JSON of an update.
+    /// All that the agent has said about the tool call, in the request and before, as the JSON of an update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<String>,
+    /// Which ask for this request it is, from one on: an agent may change what it asks for.
+    #[serde(default = "first")]
+    #[schema(minimum = 1, maximum = 1000)]
+    pub number: u32,
+}
+
+const fn first() -> u32 {
+    1
 }
 
 /// The session that asks.
@@ -219,6 +227,8 @@ pub enum DoorReport {
     },
     /// The turn was cancelled in the editor.
     TurnCancelled,
+    /// The agent changed what it asks for; that is handed in anew.
+    Changed,
     /// Nobody waits for the request any more.
     Gone,
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use countersign_api::DoorSession;
+use countersign_engine::acp::ask;
 use countersign_engine::acp::message::Params;
-use countersign_engine::acp::tool_call::ToolCalls;
+use countersign_engine::acp::tool_call::{ToolCall, ToolCalls};
 use countersign_engine::acp::update::{self, Update};
 use serde_json::Value;
 
@@ -108,13 +109,14 @@ impl Sessions {
         }
     }
 
-    /// Takes in what the agent tells of a session.
-    pub(super) fn take_update(&mut self, params: &Params) {
+    /// Takes in what the agent tells of a session, and returns the tool call that it tells of, if it does.
+    pub(super) fn take_update(&mut self, params: &Params) -> Option<(String, String)> {
         let news = update::read(params);
-        let Some(session) = news.session else { return };
+        let session = news.session?;
         match news.update {
             Update::Tool(change) => {
-                self.calls(&session).take(change);
+                let call = self.calls(&session).take(change).id.clone();
+                return Some((session, call));
             }
             Update::Title(Some(title)) => self.known(&session).title = cut(&title),
             Update::Text(_)
@@ -130,6 +132,7 @@ impl Sessions {
             | Update::State(_)
             | Update::Unknown { .. } => {}
         }
+        None
     }
 
     /// The directories that the agent works in, or some of very many.
@@ -139,11 +142,7 @@ impl Sessions {
             .values()
             .filter_map(|known| known.directory.as_ref())
             .collect();
-        directories
-            .into_iter()
-            .take(DIRECTORIES)
-            .cloned()
-            .collect()
+        directories.into_iter().take(DIRECTORIES).cloned().collect()
     }
 
     /// The session that was prompted with the editor's request `key`, if its turn has not ended.
@@ -169,17 +168,15 @@ impl Sessions {
         })
     }
 
-    /// What the agent has told before about the tool call that it asks for.
-    pub(super) fn tool_call(&mut self, session: &str, request: &Value) -> Option<String> {
-        let places = [
-            "/toolCall/toolCallId",
-            "/subject/toolCall/toolCallId",
-            "/subject/toolCallId",
-        ];
-        let id = places
-            .into_iter()
-            .find_map(|place| request.pointer(place)?.as_str())?;
-        Some(self.calls(session).get(id)?.retelling())
+    /// All that the agent has told about the tool call that `request` asks for.
+    pub(super) fn tool_call(&mut self, session: &str, request: &Params) -> Option<&ToolCall> {
+        let told = ask::tool_call_of(request)?;
+        Some(self.calls(session).take(told))
+    }
+
+    /// All that the agent has told about a tool call.
+    pub(super) fn known_call(&mut self, session: &str, id: &str) -> Option<&ToolCall> {
+        self.calls(session).get(id)
     }
 
     fn known(&mut self, session: &str) -> &mut Known {

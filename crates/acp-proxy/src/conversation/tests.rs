@@ -84,7 +84,33 @@ fn what_was_told_before_goes_with_the_ask() {
     let told = asked.request.tool_call.as_ref().unwrap();
     assert!(told.contains(r#""rawInput":{"command":"ls"}"#), "{told}");
     let other = scene.asks(&json!(8), "another session").unwrap();
-    assert_eq!(other.request.tool_call, None, "it is another's call");
+    let told = other.request.tool_call.as_ref().unwrap();
+    assert!(!told.contains("command"), "it is another's call: {told}");
+
+    // The same act by other words is the same ask; another act is another ask for the same request.
+    let tell = |scene: &Scene, change: Value| {
+        let mut update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "call" });
+        update
+            .as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        let params = json!({ "sessionId": "s", "update": update });
+        scene.agent(&json!({ "method": "session/update", "params": params }));
+    };
+    tell(&scene, json!({ "title": "List", "status": "in_progress" }));
+    assert_eq!(asked.how_it_ended(), None);
+    tell(&scene, json!({ "rawInput": { "command": "rm -r ." } }));
+    assert_eq!(asked.how_it_ended(), Some(Over::Changed));
+    assert!(
+        !scene.conversation.take(&asked),
+        "a leave for one act is none for another"
+    );
+    let anew = scene.opened.try_recv().unwrap();
+    assert_eq!(anew.request.number, 2);
+    assert!(anew.request.tool_call.as_ref().unwrap().contains("rm -r ."));
+    assert!(scene.conversation.take(&anew));
+    assert_eq!(scene.editor(&reply(&json!(7))), Passage::Drop);
+    assert_eq!(other.how_it_ended(), None);
 }
 
 #[test]

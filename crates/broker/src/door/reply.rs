@@ -40,7 +40,7 @@ pub(super) fn reply_to(ask: &Ask) -> Result<Option<EngineReply>, String> {
 }
 
 fn line(ask: &Ask) -> Result<EngineReply, String> {
-    let id = RpcId::from_text(&ask.native_id).ok_or("its request has no id")?;
+    let id = RpcId::of_ask(&ask.native_id).ok_or("its request has no id")?;
     let line = String::from_utf8(acp::reply(ask, &id)?).map_err(|error| error.to_string())?;
     Ok(EngineReply::Line(line.trim_end().to_owned()))
 }

@@ -27,6 +27,8 @@ pub enum Reported {
     AnsweredInEditor(String),
     /// The turn was cancelled in the editor.
     TurnCancelled,
+    /// The agent changed what it asks for, and asks anew.
+    Changed,
     /// Nobody waits for the request any more.
     Gone,
 }
@@ -36,7 +38,7 @@ impl Reported {
     const fn fits(&self, door: Door) -> bool {
         match self {
             Self::Announced(_) | Self::AnsweredHere(_) => matches!(door, Door::OpencodePlugin),
-            Self::Written | Self::AnsweredInEditor(_) | Self::TurnCancelled => {
+            Self::Written | Self::AnsweredInEditor(_) | Self::TurnCancelled | Self::Changed => {
                 matches!(door, Door::AcpProxy)
             }
             Self::Gone => true,
@@ -87,6 +89,10 @@ impl Broker {
             }
             Reported::TurnCancelled => {
                 let (why, late) = (Withdrawal::TurnCancelled, Undeliverable::TurnCancelled);
+                self.end_without_us(id, &why, &late).await?;
+            }
+            Reported::Changed => {
+                let (why, late) = (Withdrawal::Changed, Undeliverable::Changed);
                 self.end_without_us(id, &why, &late).await?;
             }
             Reported::Gone => {

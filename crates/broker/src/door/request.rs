@@ -20,6 +20,8 @@ use crate::error::BrokerError;
 const ID_LIMIT: usize = 200;
 /// The longest id of an ACP agent's own.
 const ACP_ID_LIMIT: usize = 500;
+/// How often an ACP agent may change what it asks for.
+const ACP_CHANGES: u32 = 1_000;
 
 /// An ask as a program hands it in.
 #[derive(Debug, Clone)]
@@ -49,8 +51,10 @@ pub enum EngineRequest {
     Acp {
         /// The line, as the agent wrote it.
         line: String,
-        /// What the agent has said about the tool call before, as an update in the protocol's own words.
+        /// All that the agent has said about the tool call, as an update in the protocol's own words.
         tool_call: Option<String>,
+        /// Which ask for this request it is, from one on.
+        number: u32,
     },
 }
 
@@ -92,8 +96,19 @@ impl EngineRequest {
             (Self::Question { raw }, Program::Opencode) => {
                 (question_ask(read(&raw)?, raw), ID_LIMIT)
             }
-            (Self::Acp { line, tool_call }, Program::AcpProxy) => {
-                let ask = read_line(&line, tool_call.as_deref(), session, directory)?;
+            (
+                Self::Acp {
+                    line,
+                    tool_call,
+                    number,
+                },
+                Program::AcpProxy,
+            ) => {
+                if !(1..=ACP_CHANGES).contains(&number) {
+                    return Err(unfit("was changed too often"));
+                }
+                let told = tool_call.as_deref();
+                let ask = read_line(&line, told, number, session, directory)?;
                 (ask, ACP_ID_LIMIT)
             }
             (Self::Permission { .. } | Self::Question { .. }, Program::AcpProxy)
@@ -117,10 +132,11 @@ impl EngineRequest {
     }
 }
 
-/// The ask in a line of an ACP agent.
+/// The ask in a line of an ACP agent, with all that the agent has `told` of the tool call.
 fn read_line(
     line: &str,
-    tool_call: Option<&str>,
+    told: Option<&str>,
+    number: u32,
     session: &str,
     directory: &str,
 ) -> Result<EngineAsk, BrokerError> {
@@ -128,26 +144,29 @@ fn read_line(
         return Err(unfit("is no request of an agent's"));
     };
     let mut calls = ToolCalls::default();
-    if let Some(told) = tool_call.and_then(ToolCallChange::retold) {
-        calls.take(told);
-    }
-    let read = match method.as_str() {
-        // Whose agent it is nobody knows for certain, so nothing is taken for known about its options.
-        acp_ask::METHOD => acp_ask::permission_ask(
-            &id,
-            &params,
-            &mut calls,
-            &Agent::default(),
-            Path::new(directory),
-        ),
-        elicitation::METHOD => elicitation_ask(&id, &params, session),
+    let told = told.and_then(ToolCallChange::retold);
+    // Whose agent it is nobody knows for certain, so nothing is taken for known about its options.
+    let (agent, directory) = (Agent::default(), Path::new(directory));
+    let read = match (method.as_str(), told) {
+        (acp_ask::METHOD, Some(told)) => {
+            calls.take(told);
+            acp_ask::permission_ask_again(&id, &params, &calls, &agent, directory)
+        }
+        (acp_ask::METHOD, None) => {
+            acp_ask::permission_ask(&id, &params, &mut calls, &agent, directory)
+        }
+        (elicitation::METHOD, _) => elicitation_ask(&id, &params, session),
         _ => return Err(unfit("asks for nothing that a person could allow")),
     };
-    read.map_err(
+    let read = read.map_err(
         |error @ (UnreadableAsk::Params(_) | UnreadableAsk::NoSession)| {
             unfit(&format!("cannot be read: {error}"))
         },
-    )
+    )?;
+    Ok(EngineAsk {
+        native_id: id.for_ask(number),
+        ..read
+    })
 }
 
 fn read<T: DeserializeOwned>(raw: &Value) -> Result<T, BrokerError> {

@@ -194,6 +194,7 @@ pub(crate) async fn report(
         DoorReport::Written => Reported::Written,
         DoorReport::AnsweredInEditor { reply } => Reported::AnsweredInEditor(reply),
         DoorReport::TurnCancelled => Reported::TurnCancelled,
+        DoorReport::Changed => Reported::Changed,
         DoorReport::Gone => Reported::Gone,
     };
     let state: AskPhase = server
@@ -204,10 +205,18 @@ pub(crate) async fn report(
 }
 
 fn acp_request(request: Value) -> Result<EngineRequest, ApiError> {
-    let AcpRequest { line, tool_call } = serde_json::from_value(request).map_err(|error| {
+    let AcpRequest {
+        line,
+        tool_call,
+        number,
+    } = serde_json::from_value(request).map_err(|error| {
         ApiError::unprocessable(format!("`request` is none of an ACP agent's: {error}"))
     })?;
-    Ok(EngineRequest::Acp { line, tool_call })
+    Ok(EngineRequest::Acp {
+        line,
+        tool_call,
+        number,
+    })
 }
 
 fn asking(session: DoorSession) -> AskingSession {
