@@ -163,23 +163,17 @@ impl Carrier {
                     attempt = 0;
                     match (answer.reply, answer.state) {
                         (Some(DoorReply::Line { line }), _) => return Fetched::Line(line),
-                        // No other reply is one to an ACP agent.
+                        (None, AskPhase::Open | AskPhase::Answered) => {}
+                        // It is over; or this is a reply that no ACP agent understands.
                         (
-                            Some(
+                            None
+                            | Some(
                                 DoorReply::Once
                                 | DoorReply::Reject { .. }
                                 | DoorReply::Answers { .. }
                                 | DoorReply::Decline,
                             ),
                             _,
-                        ) => return Fetched::Settled,
-                        (None, AskPhase::Open | AskPhase::Answered) => {}
-                        (
-                            None,
-                            AskPhase::Delivered
-                            | AskPhase::Undeliverable
-                            | AskPhase::Expired
-                            | AskPhase::Withdrawn,
                         ) => return Fetched::Settled,
                     }
                 }

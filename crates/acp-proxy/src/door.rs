@@ -155,7 +155,7 @@ impl Door {
     /// Waits a while for the answer.
     pub(crate) async fn fetch(&self, ticket: &Ticket) -> Result<DoorAnswer, DoorError> {
         let seconds = POLL.as_secs();
-        let path = self.path_of(ticket, &format!("answer?timeout_s={seconds}"));
+        let path = path_of(ticket, &format!("answer?timeout_s={seconds}"));
         let fetched = self.connection()?.get_waiting(&path, POLL).await;
         match fetched {
             Ok(fetched) => Ok(fetched.value),
@@ -169,7 +169,7 @@ impl Door {
         ticket: &Ticket,
         report: &DoorReport,
     ) -> Result<(), DoorError> {
-        let path = self.path_of(ticket, "report");
+        let path = path_of(ticket, "report");
         let told = self.connection()?.tell(&path, report).await;
         told.map_err(|error| self.lost_ticket(ticket, &error))
     }
@@ -188,13 +188,6 @@ impl Door {
             // If the server does not hear it, it sees that this process is gone.
             let _unheard = connection.tell(&path, &json!({})).await;
         }
-    }
-
-    fn path_of(&self, ticket: &Ticket, rest: &str) -> String {
-        format!(
-            "/api/v1/door/runs/{}/asks/{}/{rest}",
-            ticket.run, ticket.ask
-        )
     }
 
     /// The life for a directory, announced if there is none.
@@ -276,6 +269,11 @@ impl Door {
             | ErrorCode::Unprocessable => DoorError::Refused(sentence),
         }
     }
+}
+
+fn path_of(ticket: &Ticket, rest: &str) -> String {
+    let Ticket { run, ask, .. } = ticket;
+    format!("/api/v1/door/runs/{run}/asks/{ask}/{rest}")
 }
 
 /// The number of this process, where it means something to the server.

@@ -32,7 +32,7 @@ impl Desk {
     async fn set_up() -> Self {
         Self {
             server: Setup::new(BINARY, Engine::None).start().await,
-            home: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir().expect("a temporary directory can be made"),
         }
     }
 
@@ -69,7 +69,7 @@ impl Desk {
         tokio::time::timeout(PATIENCE, output)
             .await
             .expect("acpx ends")
-            .unwrap()
+            .expect("acpx can be started")
     }
 
     /// Runs acpx in a terminal, where it asks whoever sits there.
@@ -84,8 +84,9 @@ impl Desk {
             "#!/bin/sh\n{}\necho \"acpx ended: $?\"\nread -r end\n",
             words.join(" ")
         );
-        std::fs::write(&script, text).unwrap();
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+        std::fs::write(&script, text).expect("the directory can be written");
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700))
+            .expect("the directory can be written");
         Terminal::open(&script, self.server.workspace(), &self.variables())
     }
 
@@ -95,7 +96,7 @@ impl Desk {
 
     async fn asks(&self) -> Vec<Value> {
         let list = self.server.api().get("/api/v1/asks").await;
-        list["asks"].as_array().unwrap().clone()
+        list["asks"].as_array().expect("a list of asks").clone()
     }
 }
 

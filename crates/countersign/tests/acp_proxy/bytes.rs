@@ -14,26 +14,28 @@ const PLAYER: &str = "cat \"$TAPES/says\"; cat > \"$TAPES/heard\"";
 
 /// Sends `editors` through the proxy while the agent says `agents`, and checks what arrives.
 async fn passes_unchanged(setting: Setting, agents: &[u8], editors: &[u8]) {
-    let says = tempfile::tempdir().unwrap();
-    std::fs::write(says.path().join("says"), agents).unwrap();
+    let says = tempfile::tempdir().expect("a temporary directory can be made");
+    std::fs::write(says.path().join("says"), agents).expect("it can be read or written");
     let player = PLAYER.replace("$TAPES/says", &says.path().join("says").to_string_lossy());
     let (tapes, mut editor) = setting.start(&player);
-    let mut input = editor.input.take().unwrap();
+    let mut input = editor.input.take().expect("it is open");
     let sending = async {
         for piece in editors.chunks(70_001) {
-            input.write_all(piece).await.unwrap();
-            input.flush().await.unwrap();
+            input.write_all(piece).await.expect("the proxy reads");
+            input.flush().await.expect("the proxy reads");
         }
         drop(input);
     };
     let mut heard = Vec::new();
     let hearing = editor.output.read_to_end(&mut heard);
     let both = async { tokio::join!(sending, hearing) };
-    let ((), read) = tokio::time::timeout(PATIENCE, both).await.unwrap();
-    read.unwrap();
+    let ((), read) = tokio::time::timeout(PATIENCE, both)
+        .await
+        .expect("everything passes");
+    read.expect("the proxy writes");
     assert!(editor.program.wait_for_exit(PATIENCE).await.success());
     assert!(heard == agents, "what the agent says is changed");
-    let to_agent = std::fs::read(tapes.path().join("heard")).unwrap();
+    let to_agent = std::fs::read(tapes.path().join("heard")).expect("it can be read or written");
     assert!(to_agent == editors, "what the editor says is changed");
 }
 
@@ -42,12 +44,12 @@ fn recorded() -> (Vec<u8>, Vec<u8>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/acp/transcripts");
     let (mut agents, mut editors) = (Vec::new(), Vec::new());
     let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+        .expect("it can be read or written")
+        .map(|entry| entry.expect("it is there").path())
         .collect();
     files.sort();
     for file in files {
-        let said = std::fs::read_to_string(file).unwrap();
+        let said = std::fs::read_to_string(file).expect("it can be read or written");
         agents.extend_from_slice(said.as_bytes());
         for line in said.lines() {
             let message: Value = serde_json::from_str(line).unwrap_or_default();

@@ -101,7 +101,8 @@ impl Editor {
     pub(crate) async fn begin_session(&mut self) {
         let wish = json!({ "cwd": self.directory, "mcpServers": [] });
         let begun = self.request("session/new", wish).await;
-        self.session = begun["result"]["sessionId"].as_str().unwrap().to_owned();
+        let session = begun["result"]["sessionId"].as_str();
+        self.session = session.map(str::to_owned).expect("a session has an id");
     }
 
     /// Sends a request and waits for its response.
@@ -179,7 +180,11 @@ impl Editor {
         let mut line = String::new();
         let read = tokio::time::timeout(PATIENCE, self.output.read_line(&mut line));
         let read = read.await.unwrap_or_else(|_| panic!("{}", self.story()));
-        assert!(read.unwrap() > 0, "the agent ended: {}", self.story());
+        assert!(
+            read.expect("it can be read") > 0,
+            "the agent ended: {}",
+            self.story()
+        );
         self.heard.push(line.clone());
         line
     }
@@ -187,15 +192,24 @@ impl Editor {
     pub(crate) async fn send(&mut self, message: &Value) {
         let line = format!("{message}\n");
         let input = self.input.as_mut().expect("its input is open");
-        input.write_all(line.as_bytes()).await.unwrap();
-        input.flush().await.unwrap();
+        input
+            .write_all(line.as_bytes())
+            .await
+            .expect("the proxy reads");
+        input.flush().await.expect("the proxy reads");
         self.sent.push(line);
     }
 
     /// Closes the agent's input and waits until everything has ended; returns the exit code.
     pub(crate) async fn close(&mut self) -> Option<i32> {
         self.input = None;
-        while self.output.read_line(&mut String::new()).await.unwrap() > 0 {}
+        while self
+            .output
+            .read_line(&mut String::new())
+            .await
+            .expect("it can be read")
+            > 0
+        {}
         self.program.wait_for_exit(PATIENCE).await.code()
     }
 
