@@ -259,7 +259,7 @@ impl AnswerRequest {
                         Choice::from_option(&option, options, self.reason)
                     }
                     // The agent is told this very option: what it means is the agent's own.
-                    Door::Acp => Choice::picked(&option, options, self.reason),
+                    Door::Acp | Door::AcpProxy => Choice::picked(&option, options, self.reason),
                 }
                 .map_err(InvalidAnswerRequest::Unfit)
             }

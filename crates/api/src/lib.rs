@@ -18,8 +18,8 @@ pub use ask::{AnswerKind, AnswerRequest, AskList, AskView, InvalidAnswerRequest}
 pub use attachment::NewAttachment;
 pub use audit::{AlarmView, AuditList, AuditVerdict};
 pub use door::{
-    DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply, DoorReport,
-    DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
+    AcpRequest, DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply,
+    DoorReport, DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
 };
 pub use engine::{EarlierSession, EarlierSessions, EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};

@@ -21,7 +21,7 @@ mod turns;
 mod wire;
 mod words;
 
-pub(crate) use answers::check;
+pub(crate) use answers::{check, reply};
 pub(crate) use earlier::is_id;
 pub use roster::EngineListing;
 pub(crate) use settings::Fate;

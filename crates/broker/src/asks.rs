@@ -83,8 +83,9 @@ impl Broker {
     ) -> Result<Answered, BrokerError> {
         caller.require_in(Grant::Answer, ask.workspace)?;
         choice.check(&ask.subject)?;
-        if ask.door == Door::Acp {
-            acp::check(ask, &choice)?;
+        match ask.door {
+            Door::Acp | Door::AcpProxy => acp::check(ask, &choice)?,
+            Door::Opencode | Door::OpencodePlugin => {}
         }
         if matches!(choice, Choice::AllowAlways { .. }) {
             rule::always(&ask.subject)?;

@@ -26,7 +26,8 @@ pub use acp::EngineListing;
 pub use asks::AskContext;
 pub use attachments::AttachmentWish;
 pub use door::{
-    AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Plugin, Reported,
+    Announced, AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Placed,
+    Program, Reported,
 };
 pub use earlier::{EarlierSession, EarlierSessions};
 pub use error::BrokerError;
@@ -60,6 +61,9 @@ use crate::door::Lives;
 use crate::live::Live;
 use crate::supervisor::Supervisor;
 
+/// What the proxies of this machine are called that come without a token.
+const LOCAL_PROXY: &str = "acp-proxy";
+
 /// The application.
 #[derive(Clone)]
 pub struct Broker {
@@ -67,6 +71,8 @@ pub struct Broker {
     clock: Clock,
     live: Live,
     owner: Actor,
+    /// Who the proxies of this machine are that come without a token.
+    local_proxy: Actor,
     supervisors: Arc<[Supervisor]>,
     doors: Lives,
     agents: Agents,
@@ -85,6 +91,9 @@ impl Broker {
         let live = Live::new();
         let owner = store
             .actor(ActorKind::Person, &settings.owner_name, clock.now())
+            .await?;
+        let local_proxy = store
+            .actor(ActorKind::Agent, LOCAL_PROXY, clock.now())
             .await?;
         let settings = Arc::new(settings);
         let doors = Lives::default();
@@ -125,6 +134,7 @@ impl Broker {
             clock,
             live,
             owner,
+            local_proxy,
             supervisors: supervisors.into(),
             doors,
             agents,
@@ -161,13 +171,18 @@ impl Broker {
             .collect()
     }
 
-    /// Whether a local process belongs to an engine of ours: then it may not speak for a person.
-    pub fn is_engines_process(&self, pid: u32) -> bool {
-        self.supervisors
+    /// Whose a local process is: only one that is nobody's may speak for a person.
+    pub fn place(&self, pid: u32) -> Placed {
+        let is_kept = self
+            .supervisors
             .iter()
             .any(|supervisor| supervisor.owns_process(pid))
-            || self.agents.own_process(pid)
-            || self.doors.own_process(pid)
+            || self.agents.own_process(pid);
+        if is_kept {
+            Placed::Engines
+        } else {
+            self.doors.place(pid)
+        }
     }
 
     /// The number of the newest event, and every change of it.

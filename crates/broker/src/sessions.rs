@@ -204,7 +204,7 @@ impl Broker {
         let session = remember_session(
             &self.store,
             &self.clock,
-            workspace,
+            (workspace, Session::OPENCODE),
             directory,
             &native,
             None,
@@ -224,6 +224,7 @@ impl Broker {
     ) -> Result<Turn, BrokerError> {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
+        refuse_the_editors(&session)?;
         wish.check()?;
         let is_acp = session.engine != Session::OPENCODE;
         if !is_acp {
@@ -291,6 +292,7 @@ impl Broker {
     ) -> Result<SessionContext, BrokerError> {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
+        refuse_the_editors(&session)?;
         if session.engine != Session::OPENCODE {
             self.agents.cancel(&session, caller.actor()).await?;
             return self.session(caller, id).await;
@@ -351,9 +353,21 @@ impl Broker {
         Ok(SessionContext {
             turn: self.store.newest_turn(session.id).await?,
             open_asks: self.store.count_open_asks(session.id).await?,
-            may_prompt: caller.require_in(Grant::Prompt, session.workspace).is_ok(),
+            may_prompt: caller.require_in(Grant::Prompt, session.workspace).is_ok()
+                && refuse_the_editors(&session).is_ok(),
             takes: self.takes(&session).await?,
             session,
         })
     }
+}
+
+/// Fails for a session of an editor: what is said in it goes by way of the editor alone.
+fn refuse_the_editors(session: &Session) -> Result<(), BrokerError> {
+    if session.engine == Session::ACP_PROXY {
+        return Err(BrokerError::Invalid {
+            field: "session",
+            problem: "is one of an editor's: it is prompted and cancelled there".to_owned(),
+        });
+    }
+    Ok(())
 }

@@ -95,6 +95,13 @@ pub(crate) fn standing(ask: &AskView, now: Timestamp) -> String {
         Some(answer) => said(answer, now),
         None => String::new(),
     };
+    let reason = ask
+        .answer
+        .as_ref()
+        .and_then(|answer| answer.choice.reason());
+    if reason.is_some() && !ask.door.tells_reasons() {
+        sentence.push_str(", and the agent does not get to read the reason");
+    }
     let style = phase_style(ask.state);
     let why = ask.why.as_deref().map(visible).unwrap_or_default();
     let written = match ask.state {
@@ -126,6 +133,7 @@ fn evidence(ask: &AskView) -> Option<String> {
         Evidence::ToolState { status } => format!("the tool was found {}", visible(status)),
         Evidence::Reported { event } => format!("the plugin reported {}", visible(event)),
         Evidence::Written { .. } => "it was written to the agent's input".to_owned(),
+        Evidence::ReportedWritten { .. } => "the proxy wrote it to the agent's input".to_owned(),
     })
 }
 

@@ -35,13 +35,10 @@ mod settings;
 mod show;
 mod token;
 
-pub use connection::ConnectionOptions;
+pub use connection::{Connection, ConnectionOptions, Reply};
 pub use discovery::Surroundings;
-pub use exit::Exit;
+pub use exit::{Exit, Failure};
 pub use output::Output;
-
-use connection::Connection;
-use exit::Failure;
 
 /// A command of a client.
 #[derive(Debug, clap::Subcommand)]

@@ -52,6 +52,9 @@ pub struct Session {
 impl Session {
     /// What the engine is called that speaks opencode's own protocol.
     pub const OPENCODE: &'static str = "opencode";
+    /// What the engine is called that an editor speaks with, by way of the proxy. No agent of the configuration can have
+    /// this name, which has a blank in it.
+    pub const ACP_PROXY: &'static str = "acp proxy";
 }
 
 /// What a session is doing.

@@ -26,6 +26,9 @@ pub(crate) enum Command {
     Serve(Serve),
     #[command(flatten)]
     Client(ClientCommand),
+    /// Stand between an editor and its ACP agent, so that the agent's asks can be answered here too
+    #[command(after_help = ACP_PROXY_HELP)]
+    AcpProxy(countersign_acp_proxy::Arguments),
     /// Be an ACP agent on standard input and output that needs no model: to try things out, and for tests
     #[command(after_help = DEMO_AGENT_HELP)]
     DemoAgent,
@@ -105,6 +108,21 @@ Examples:
   countersign serve --workspace ~/src/app --attach http://127.0.0.1:4096
   countersign serve --workspace . --no-engine --port 9000
   countersign serve --database postgres://countersign@db/countersign";
+
+const ACP_PROXY_HELP: &str = "\
+Examples:
+  countersign acp-proxy -- claude-agent-acp
+  countersign acp-proxy -- opencode acp
+  countersign acp-proxy --url https://countersign.example --token-file ~/.agent-token -- gemini --acp
+
+Give this command to your editor in place of the agent's own. Everything passes unchanged. What the agent asks is in the \
+editor and in Countersign; whoever answers first wins, and the other side is told. Without a server the editor answers \
+alone, and asks that are still open are handed in when there is one. The session's folder has to be in a workspace of \
+the server. The reason of a denial stays in Countersign: only the editor prompts the agent. A token is needed elsewhere \
+than on the server's machine, and its role is `agent`; the agent gets to see neither it nor any other variable that \
+begins with COUNTERSIGN_.
+
+It ends as the agent does, with the agent's exit code, and leaves nothing running.";
 
 const DEMO_AGENT_HELP: &str = "\
 It speaks ACP version 1, one JSON message a line, and ends when its input ends. In a session it does a short scripted \

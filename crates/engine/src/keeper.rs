@@ -25,7 +25,7 @@
 //! The run directory (0700) holds `spec.json`, `state.json`, `keeper.sock`, `keeper.lock`, `keeper.log` and
 //! `engine.log` with its predecessor `engine.log.1`, all 0600.
 
-mod brood;
+pub(crate) mod brood;
 mod client;
 mod connection;
 mod directory;

@@ -9,3 +9,4 @@ pub mod keeper;
 pub mod opencode;
 pub mod process;
 pub mod program;
+pub mod proxied;

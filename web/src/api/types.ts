@@ -34,6 +34,7 @@ export type QuestionSubject = Extract<Subject, { kind: "question" }>;
 
 export type OfferedOption = Named<"OfferedOption">;
 export type Answer = Named<"Answer">;
+export type Door = Named<"Door">;
 export type Evidence = Named<"Evidence">;
 export type AskView = Named<"AskView">;
 export type AskList = Named<"AskList">;

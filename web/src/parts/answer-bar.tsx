@@ -5,6 +5,7 @@ import { allowOnce, canAllow, canDeny, deny, onlyOption, ownOptions, pick, tone 
 import { attemptOf, sendAnswer } from "../state/answering.ts";
 import { createArmed } from "../state/arming.ts";
 import { bindKeys } from "../state/keys.ts";
+import { reasonHint } from "../text/phrases.ts";
 import { AlwaysDialog } from "./always-dialog.tsx";
 import { Failure, SiblingWarning } from "./answer-notes.tsx";
 import { GrowingField } from "./growing-field.tsx";
@@ -72,8 +73,8 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
           }}
         >
           <GrowingField
-            label="Reason for denying; the agent reads it"
-            placeholder="Tell the agent why…"
+            label={reasonHint(props.ask.door, "denying").label}
+            placeholder={reasonHint(props.ask.door, "denying").placeholder}
             value={reason()}
             write={setReason}
             send={() => canDeny(props.ask) && send(deny(reason()))}

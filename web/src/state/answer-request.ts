@@ -12,7 +12,7 @@ export const pick = (option: OfferedOption, reason: string): AnswerRequest => {
 const isRefusal = (option: OfferedOption): boolean => option.kind === "deny" || option.kind === "deny_always";
 
 /** Whether the agent names its own options; opencode's are always the same three, which the plain buttons stand for. */
-const namesOptions = (ask: AskView): boolean => ask.door === "acp";
+const namesOptions = (ask: AskView): boolean => ask.door === "acp" || ask.door === "acp_proxy";
 
 /** The one option of a kind that the agent offers, which the plain button for that kind stands for. */
 export function onlyOption(ask: AskView, kind: OfferedOption["kind"]): OfferedOption | undefined {

@@ -173,14 +173,16 @@ function NoPrompt(props: { session: SessionView }) {
     <p class="note">
       <span>
         <Show
-          when={props.session.activity === "gone"}
+          when={props.session.activity === "gone" || props.session.engine === "acp proxy"}
           fallback={
             <>
               You can read this session but not prompt it: your grant <code>prompt</code> is missing.
             </>
           }
         >
-          The engine that held this session is gone.
+          {props.session.engine === "acp proxy"
+            ? "This session is an editor's. Its asks can be answered here; it is prompted and cancelled in the editor."
+            : "The engine that held this session is gone."}
         </Show>
       </span>
     </p>

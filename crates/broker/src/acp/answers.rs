@@ -21,7 +21,7 @@ pub(crate) fn check(ask: &Ask, choice: &Choice) -> Result<(), UnfitAnswer> {
 /// The line that tells the agent what the ledger says about an ask that is answered or has expired.
 ///
 /// If the answer names nothing that the agent offers, the reason is in the error.
-pub(super) fn reply(ask: &Ask, id: &RpcId) -> Result<Vec<u8>, String> {
+pub(crate) fn reply(ask: &Ask, id: &RpcId) -> Result<Vec<u8>, String> {
     line(ask, id, ask.state.answer().map(|answer| &answer.choice))
 }
 

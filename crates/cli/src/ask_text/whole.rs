@@ -112,7 +112,7 @@ fn can_allow(ask: &AskView) -> bool {
 /// opencode's options are always the same, and `allow` and `deny` stand for them.
 fn names_options(ask: &AskView) -> bool {
     match ask.door {
-        Door::Acp => true,
+        Door::Acp | Door::AcpProxy => true,
         Door::Opencode | Door::OpencodePlugin => false,
     }
 }

@@ -73,6 +73,22 @@ pub fn permission_ask_again(
     ask_for(id, params, wanted, agent, directory)
 }
 
+/// What a `session/request_permission` itself says about the tool call that it names; nothing if it names none.
+pub fn tool_call_of(params: &Params) -> Option<ToolCallChange> {
+    named_call(&Fields::read(params.text()))
+}
+
+fn named_call(fields: &Fields<'_>) -> Option<ToolCallChange> {
+    let subject = fields.object("subject");
+    [
+        fields.object("toolCall"),
+        subject.object("toolCall"),
+        subject,
+    ]
+    .iter()
+    .find_map(ToolCallChange::read)
+}
+
 fn ask_for(
     id: &RpcId,
     params: &Params,
@@ -137,15 +153,7 @@ impl Wanted {
             .then(|| subject.text("command"))
             .flatten()
             .map(|command| (command, subject.text("cwd")));
-        let call = [
-            fields.object("toolCall"),
-            subject.object("toolCall"),
-            subject,
-        ]
-        .iter()
-        .find_map(ToolCallChange::read)
-        .map(join)
-        .unwrap_or_default();
+        let call = named_call(fields).map(join).unwrap_or_default();
         let words = [fields.text("title"), fields.text("description")];
         Self {
             call,

@@ -4,6 +4,8 @@
 //! piece is kept, later ones over earlier ones, within a bound; a piece about a call that nobody has heard
 //! of begins one.
 
+mod retelling;
+
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
