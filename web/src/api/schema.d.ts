@@ -89,6 +89,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/attachments/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows something that came along with a prompt: a picture as such, everything else as plain text to be saved. */
+        get: operations["show_attachment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -132,7 +149,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Announces an opencode that will hand its asks in. */
+        /** Announces a program that will hand asks in. */
         post: operations["begin_run"];
         delete?: never;
         options?: never;
@@ -149,7 +166,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Shows that an opencode is still there; every other call about it does so too. */
+        /** Shows that a program is still there; every other call about it does so too. */
         post: operations["keep_run"];
         delete?: never;
         options?: never;
@@ -181,7 +198,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Waits until opencode is to be told something about an ask, or until the time is up. */
+        /** Waits until the program is to be told something about an ask, or until the time is up. */
         get: operations["fetch_answer"];
         put?: never;
         post?: never;
@@ -200,7 +217,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reports what became of an ask at opencode. */
+        /** Reports what became of an ask at the program. */
         post: operations["report"];
         delete?: never;
         options?: never;
@@ -217,7 +234,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Says that an opencode has ended; its open asks end with it. */
+        /** Says that a program has ended; its open asks end with it. */
         post: operations["end_run"];
         delete?: never;
         options?: never;
@@ -234,6 +251,26 @@ export interface paths {
         };
         /** Lists the agents that sessions can be begun with, found on this machine or not. */
         get: operations["list_engines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/engines/{name}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the sessions that an engine had before in a workspace.
+         * @description An ACP agent is started for the question, and ended again.
+         */
+        get: operations["list_earlier_sessions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -363,7 +400,7 @@ export interface paths {
         /** Lists sessions, the one that changed last first. */
         get: operations["list_sessions"];
         put?: never;
-        /** Starts a session. */
+        /** Starts a session, or takes up an earlier one. */
         post: operations["start_session"];
         delete?: never;
         options?: never;
@@ -581,6 +618,18 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description A request of an ACP agent for leave, or a question of its. */
+        AcpRequest: {
+            /** @description The line that the agent wrote. */
+            line: string;
+            /**
+             * Format: int32
+             * @description Which ask for this request it is, from one on: an agent may change what it asks for.
+             */
+            number?: number;
+            /** @description All that the agent has said about the tool call, in the request and before, as the JSON of an update. */
+            tool_call?: string | null;
+        };
         /**
          * @description What a session is doing.
          * @enum {string}
@@ -715,6 +764,30 @@ export interface components {
             /** @description The workspace it is about. */
             workspace: components["schemas"]["WorkspaceId"];
         };
+        /** @description Something that came along with a prompt. */
+        Attachment: {
+            /** @description Its id. */
+            id: components["schemas"]["AttachmentId"];
+            /** @description Whether its content is kept: of a file that is only pointed at it is not. */
+            kept: boolean;
+            /** @description What it is. */
+            kind: components["schemas"]["AttachmentKind"];
+            /** @description What kind of content it has, where that is known. */
+            media_type?: string | null;
+            /** @description What it is called; for a file of the workspace its path there. */
+            name: string;
+            /**
+             * Format: int64
+             * @description How many bytes it has.
+             */
+            size: number;
+        };
+        AttachmentId: string;
+        /**
+         * @description What an attachment is.
+         * @enum {string}
+         */
+        AttachmentKind: "file" | "text" | "image";
         /** @description An entry in its place. */
         AuditEntry: {
             /** @description What was done. */
@@ -886,7 +959,7 @@ export interface components {
          * @description Where an ask came in.
          * @enum {string}
          */
-        Door: "opencode" | "opencode_plugin" | "acp";
+        Door: "opencode" | "opencode_plugin" | "acp" | "acp_proxy";
         /** @description Shows that a program is still there. */
         DoorAlive: {
             /**
@@ -912,7 +985,7 @@ export interface components {
          * @description What kind of request is handed in.
          * @enum {string}
          */
-        DoorAskKind: "permission" | "question";
+        DoorAskKind: "permission" | "question" | "acp";
         /** @description A session that started another. */
         DoorParent: {
             /** @description What the program calls it. */
@@ -924,7 +997,7 @@ export interface components {
          * @description A program that can hand asks in.
          * @enum {string}
          */
-        DoorProgram: "opencode";
+        DoorProgram: "opencode" | "acp_proxy";
         /** @description What a program is to be told. */
         DoorReply: {
             /** @enum {string} */
@@ -942,6 +1015,11 @@ export interface components {
         } | {
             /** @enum {string} */
             reply: "decline";
+        } | {
+            /** @description What to write to the agent's input, without the end of the line. */
+            line: string;
+            /** @enum {string} */
+            reply: "line";
         };
         /** @description What became of an ask at the program. */
         DoorReport: {
@@ -954,6 +1032,20 @@ export interface components {
             outcome: "answered_here";
             /** @description What it announced. */
             reply: components["schemas"]["DoorWord"];
+        } | {
+            /** @enum {string} */
+            outcome: "written";
+        } | {
+            /** @enum {string} */
+            outcome: "answered_in_editor";
+            /** @description The id of the option that it picked, or whatever else it said. */
+            reply: string;
+        } | {
+            /** @enum {string} */
+            outcome: "turn_cancelled";
+        } | {
+            /** @enum {string} */
+            outcome: "changed";
         } | {
             /** @enum {string} */
             outcome: "gone";
@@ -980,6 +1072,28 @@ export interface components {
          * @enum {string}
          */
         DoorWord: "once" | "always" | "reject" | "replied" | "rejected";
+        /** @description A session that an engine had before. */
+        EarlierSession: {
+            known?: components["schemas"]["SessionId"] | null;
+            /** @description What the engine calls it: what to say as `earlier` of a new session. */
+            native_id: string;
+            /** @description What it is about. */
+            title: string;
+            /** @description When something last happened in it, as the engine writes it; empty if it does not say. */
+            updated_at: string;
+        };
+        /** @description The sessions that an engine had in a workspace. */
+        EarlierSessions: {
+            /** @description Whether there are more than are listed. */
+            has_more: boolean;
+            /** @description The sessions, in the engine's order. */
+            sessions: components["schemas"]["EarlierSession"][];
+        };
+        /**
+         * @description Where somebody answered past Countersign.
+         * @enum {string}
+         */
+        Elsewhere: "engine" | "editor";
         /** @description An agent that a session can be begun with. */
         EngineOffer: {
             /** @description What to do before it can be used; empty if nothing is known to be missing. */
@@ -1136,6 +1250,11 @@ export interface components {
             kind: "written";
             /** @description The JSON-RPC id that the reply carries. */
             request: string;
+        } | {
+            /** @enum {string} */
+            kind: "reported_written";
+            /** @description The JSON-RPC id that the reply carries. */
+            request: string;
         };
         /** @description A change of a file. */
         FileDiff: {
@@ -1163,6 +1282,11 @@ export interface components {
             kind: "prompt";
             /** @description The words. */
             text: string;
+        } | {
+            /** @description What it is. */
+            attachment: components["schemas"]["Attachment"];
+            /** @enum {string} */
+            kind: "attachment";
         } | {
             /** @enum {string} */
             kind: "text";
@@ -1226,13 +1350,36 @@ export interface components {
             surface: components["schemas"]["Surface"];
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
+        /** @description Something to send along with a prompt: at most ten, each of at most 5 MiB, all of at most 20 MiB. */
+        NewAttachment: {
+            /** @enum {string} */
+            kind: "file";
+            /** @description Its path, from the workspace on or absolute. Symlinks are resolved; what is outside is refused. */
+            path: string;
+        } | {
+            /** @enum {string} */
+            kind: "text";
+            /** @description What it is called. */
+            name: string;
+            /** @description The text. */
+            text: string;
+        } | {
+            /** @description Its bytes in base 64. */
+            data: string;
+            /** @enum {string} */
+            kind: "image";
+            /** @description `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
+            media_type: string;
+            /** @description What it is called. */
+            name?: string | null;
+        };
         /** @description Hands an ask in. */
         NewDoorAsk: {
             /** @description What the tool was given, where the request itself does not tell. */
             input?: Record<string, never>;
             /** @description What kind of request it is. */
             kind: components["schemas"]["DoorAskKind"];
-            /** @description The request, as the program announced it. */
+            /** @description The request, as the program announced it; for an ACP agent's, an `AcpRequest`. */
             request: Record<string, never>;
             /** @description The session that asks. */
             session: components["schemas"]["DoorSession"];
@@ -1275,6 +1422,11 @@ export interface components {
         };
         /** @description Starts a session. */
         NewSession: {
+            /**
+             * @description What the engine calls an earlier session, as `/api/v1/engines/{name}/sessions` lists it: that one is taken up,
+             *     with what was said in it, instead of a new one. One that is known here already is given back as it is.
+             */
+            earlier?: string | null;
             /**
              * @description With which engine: `opencode`, or the name of an agent as `/api/v1/engines` lists it; the workspace's own, or
              *     the agent that is configured or installed, if it is not said.
@@ -1343,6 +1495,8 @@ export interface components {
         PromptRequest: {
             /** @description The engine's agent to use. */
             agent?: string | null;
+            /** @description What comes along. It is kept with the turn: a repetition with the same id need not be the same. */
+            attachments?: components["schemas"]["NewAttachment"][];
             /**
              * @description The mode to be in, one of those that the session's settings offer. Mode and model stay for the prompts that
              *     follow; to choose them for an agent takes the grant `answer` as well.
@@ -1461,6 +1615,7 @@ export interface components {
              * @description How many of its asks are open.
              */
             open_asks: number;
+            takes?: components["schemas"]["Takes"] | null;
             turn?: components["schemas"]["Turn"] | null;
         };
         /** @description Sets one thing for a session: `mode`, `model`, or `option` with its `value`. */
@@ -1585,6 +1740,13 @@ export interface components {
          * @enum {string}
          */
         Surface: "web" | "cli" | "api" | "rule" | "engine";
+        /** @description What an agent takes along with the words of a prompt. A file that it may look at itself it always takes. */
+        Takes: {
+            /** @description The content of files and texts. */
+            content: boolean;
+            /** @description Pictures. */
+            images: boolean;
+        };
         /** Format: date-time */
         Timestamp: string;
         /** @description A token, without its secret. */
@@ -1684,6 +1846,8 @@ export interface components {
             /** @enum {string} */
             kind: "engine_gone";
         } | {
+            /** @description Where that was. */
+            at?: components["schemas"]["Elsewhere"];
             /** @enum {string} */
             kind: "answered_elsewhere";
             /** @description What the engine was told there. */
@@ -2328,6 +2492,112 @@ export interface operations {
             };
             /** @description A value cannot be. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_attachment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["AttachmentId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The content */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                    "image/jpeg": number[];
+                    "image/gif": number[];
+                    "image/webp": number[];
+                    "text/plain": string;
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3535,6 +3805,143 @@ export interface operations {
             };
         };
     };
+    list_earlier_sessions: {
+        parameters: {
+            query?: {
+                /** @description In this workspace; the server's first one if it is not said. */
+                workspace?: components["schemas"]["WorkspaceId"];
+            };
+            header?: never;
+            path: {
+                /** @description `opencode`, or the name of an agent */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EarlierSessions"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     follow_events: {
         parameters: {
             query?: {
@@ -4482,6 +4889,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The earlier session, which was known here already */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
+                };
+            };
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5127,6 +5543,22 @@ export interface operations {
             };
             /** @description The body says something that cannot be. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Too many at once; try again. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

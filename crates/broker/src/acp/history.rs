@@ -10,7 +10,7 @@ use countersign_engine::acp::message::Params;
 use countersign_engine::acp::tool_call::{ToolCallChange, ToolCalls};
 use countersign_engine::acp::update::{self, Chunk, Update};
 
-use crate::acp::intake::{key_of_call, plan_text};
+use crate::acp::intake::key_of_call;
 
 /// The most pieces of the past that are kept.
 const PIECES: usize = 5_000;
@@ -83,8 +83,8 @@ impl History {
             Update::Thought(chunk) => self.say(place, Voice::Thought, chunk),
             Update::Tool(change) => self.call(place, change),
             Update::Plan(steps) => {
-                let text = plan_text(&steps);
-                self.notice(place, text);
+                self.finish_words();
+                self.put(place, format!("{}/{place}", self.run), Item::Plan { steps });
             }
             Update::Notice { text, .. } if !text.is_empty() => self.notice(place, text),
             Update::Title(Some(title)) => self.title = Some(title),
@@ -229,6 +229,7 @@ fn ended(item: Item) -> Item {
         | Item::Text { .. }
         | Item::Thought { .. }
         | Item::Tool { .. }
+        | Item::Plan { .. }
         | Item::Notice { .. }) => other,
     }
 }
@@ -252,6 +253,7 @@ fn weight(item: &Item) -> usize {
                     .map(|change| change.path.len() + change.patch.len())
                     .sum::<usize>()
         }
+        Item::Plan { steps } => steps.iter().map(|step| step.text.len()).sum(),
         Item::Attachment { attachment } => attachment.name.len(),
     }
 }

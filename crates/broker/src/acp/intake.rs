@@ -463,18 +463,3 @@ fn tells_what_was_said(update: &Update) -> bool {
         | Update::Unknown { .. } => false,
     }
 }
-
-pub(super) fn plan_text(steps: &[PlanStep]) -> String {
-    let lines = steps.iter().map(|step| {
-        let mark = match step.status.as_str() {
-            "completed" => "done",
-            "in_progress" => "now",
-            _ => "next",
-        };
-        format!("- {mark}: {}", step.text)
-    });
-    std::iter::once("The agent's plan:".to_owned())
-        .chain(lines)
-        .collect::<Vec<_>>()
-        .join("\n")
-}
