@@ -282,7 +282,7 @@ impl Agents {
         let (this, session) = (self.clone(), session.clone());
         self.shared()
             .tasks
-            .spawn(async move { this.begin_again(session, orders).await });
+            .spawn(async move { Box::pin(this.begin_again(session, orders)).await });
     }
 
     /// Stops what a session is doing; returns when that is under way. That it was cancelled is in the ledger first:

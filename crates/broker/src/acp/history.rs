@@ -316,6 +316,7 @@ mod tests {
             | Item::Attachment { .. }
             | Item::Text { .. }
             | Item::Thought { .. }
+            | Item::Plan { .. }
             | Item::Notice { .. } => None,
         };
         let statuses: Vec<_> = told.iter().map(status).collect();

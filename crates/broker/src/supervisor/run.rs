@@ -113,12 +113,13 @@ impl EngineRun {
         self.reachable(report).await;
         let mut heard = first;
         loop {
-            let frame = match heard.take() {
-                Some(frame) => frame,
-                None => tokio::select! {
+            let frame = if let Some(frame) = heard.take() {
+                frame
+            } else {
+                tokio::select! {
                     () = over.cancelled() => return Ok(()),
                     frame = next(&mut frames) => frame.map_err(|error| error.to_string())?,
-                },
+                }
             };
             if frame
                 .directory
