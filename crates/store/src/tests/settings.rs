@@ -139,6 +139,7 @@ async fn a_turn_knows_its_mode_and_who_began_it() {
             model: None,
             mode: Some("plan".to_owned()),
             agent: None,
+            follows: None,
         };
         let begun = store.begin_turn(scene.workspace, new, &scene.bob, at(1));
         assert_eq!(begun.await.unwrap().0.mode.as_deref(), Some("plan"));
