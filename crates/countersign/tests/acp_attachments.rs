@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use countersign_core::id::TurnId;
 use countersign_core::time::Clock;
 use countersign_testkit::test_server::{Api, Engine, PATIENCE, Setup};
-use countersign_testkit::{TestServer, eventually};
+use countersign_testkit::{AcpSchema, TestServer, eventually};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -44,12 +44,18 @@ async fn server() -> (TestServer, tempfile::TempDir) {
     (setup.start().await, tapes)
 }
 
+/// Everything that the taped agent was told.
+fn lines(tapes: &tempfile::TempDir) -> Vec<Value> {
+    let lines = std::fs::read_to_string(tapes.path().join("told")).unwrap_or_default();
+    let messages = lines.lines().map(serde_json::from_str);
+    // The last line may be on its way.
+    messages.filter_map(Result::ok).collect()
+}
+
 /// The blocks of the prompts that the taped agent was told.
 fn told(tapes: &tempfile::TempDir) -> Vec<Vec<Value>> {
-    let lines = std::fs::read_to_string(tapes.path().join("told")).unwrap_or_default();
-    lines
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+    lines(tapes)
+        .into_iter()
         .filter(|message| message["method"] == "session/prompt")
         .map(|message| message["params"]["prompt"].as_array().unwrap().clone())
         .collect()
@@ -108,6 +114,10 @@ async fn what_comes_along_reaches_the_agent_and_stands_in_the_transcript() {
         "completed"
     );
 
+    let schema = AcpSchema::official();
+    for message in lines(&tapes).iter().filter(|it| it["method"].is_string()) {
+        schema.check(message, None);
+    }
     let blocks = told(&tapes).remove(0);
     let here = server.workspace().display().to_string();
     assert_eq!(blocks[0], json!({ "type": "text", "text": "SAY Looked." }));

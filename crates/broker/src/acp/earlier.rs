@@ -12,6 +12,7 @@ use countersign_engine::acp::initialize::{Ability, AgentDescription};
 use countersign_engine::acp::session::{self, ListedSession, read_list};
 use countersign_store::{Earlier, TakenUp};
 
+use crate::acp::adoption::put_away;
 use crate::acp::driver::Driver;
 use crate::acp::history::History;
 use crate::acp::opening::{Begun, Talk, explain, place, refused};
@@ -146,7 +147,6 @@ impl Agents {
         title: Option<String>,
         by: &Actor,
     ) -> Result<(Session, bool), BrokerError> {
-        let store = &self.shared().store;
         let life = self.begin_life(workspace, agent).await?;
         let life = life.map_err(BrokerError::EngineUnavailable)?;
         let talked = self
@@ -181,23 +181,22 @@ impl Agents {
             run: Some((run, taken)),
             takes: Some(prompting::takes(&description)),
         };
+        let life = self
+            .goes_on(life, workspace, agent, talk, &description)
+            .await?;
+        let store = &self.shared().store;
         match store.take_up_session(&earlier, by, now).await {
             Ok(TakenUp::Fresh(session)) => {
-                let life = self
-                    .goes_on(life, workspace, agent, talk, &description)
-                    .await?;
                 self.converse(Driver::new(self.clone(), session.clone(), life, taken));
                 Ok((session, true))
             }
             // Somebody took it up at the same moment: theirs is the one that lives.
             Ok(TakenUp::Known(session)) => {
-                self.end_life(workspace.id, &life, "its session was taken up already")
-                    .await?;
+                put_away(self, &life, "its session was taken up already").await?;
                 Ok((session, false))
             }
             Err(error) => {
-                self.end_life(workspace.id, &life, "the ledger failed")
-                    .await?;
+                put_away(self, &life, "the ledger failed").await?;
                 Err(error.into())
             }
         }

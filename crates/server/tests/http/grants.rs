@@ -1,8 +1,11 @@
 //! Every route × every kind of caller.
 
+use countersign_core::actor::ActorKind;
 use countersign_core::ask::Withdrawal;
+use countersign_core::attachment::{Attachment, AttachmentKind};
 use countersign_core::grant::{Grant, Role};
-use countersign_core::id::{AskId, RuleId, RunId, SessionId, TokenId};
+use countersign_core::id::{AskId, AttachmentId, RuleId, RunId, SessionId, TokenId, TurnId};
+use countersign_store::{Attached, NewTurn};
 use http::Method;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -29,13 +32,15 @@ fn wants(operation: &str) -> (Wants, Value) {
         "me" | "sign_out" => (Wants::AnyCaller, Value::Null),
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
-        | "show_settings" | "list_alarms" | "follow_events" => (Wants::Grant(Read), Value::Null),
+        | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" => {
+            (Wants::Grant(Read), Value::Null)
+        }
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
         "start_session" => (Wants::Grant(Prompt), json!({})),
         "prompt_session" => (Wants::Grant(Prompt), json!({ "text": "hello" })),
         // It wants `answer` as well, which every role has that has `prompt`.
         "change_settings" => (Wants::Grant(Prompt), json!({ "mode": "plan" })),
-        "cancel_session" => (Wants::Grant(Prompt), Value::Null),
+        "cancel_session" | "list_earlier_sessions" => (Wants::Grant(Prompt), Value::Null),
         "list_tokens" | "revoke_token" | "revoke_rule" | "list_audit" | "verify_audit" => {
             (Wants::Grant(Administer), Value::Null)
         }
@@ -89,13 +94,47 @@ async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
         }
         "show_session" | "list_items" | "prompt_session" | "cancel_session" | "show_settings"
         | "change_settings" => stage.session.to_string(),
+        "show_attachment" => attachment(stage).await,
         "revoke_token" => token(stage).await,
         "revoke_rule" => rule(stage).await,
         _ => String::new(),
     };
     path.replace("{id}", &id)
+        .replace("{name}", "opencode")
         .replace("{run}", &RunId::generate(now()).to_string())
         .replace("{ask}", &AskId::generate(now()).to_string())
+}
+
+async fn attachment(stage: &Stage) -> String {
+    let id = AttachmentId::generate(now());
+    let attached = Attached {
+        attachment: Attachment {
+            id,
+            kind: AttachmentKind::Text,
+            name: "notes.md".to_owned(),
+            media_type: None,
+            size: 4,
+            kept: true,
+        },
+        bytes: Some(b"text".to_vec()),
+    };
+    let turn = TurnId::generate(now());
+    let new = NewTurn {
+        id: turn,
+        session: stage.session,
+        native_id: turn.to_string(),
+        prompt: "look".to_owned(),
+        model: None,
+        agent: None,
+        follows: None,
+    };
+    let ada = stage.store.actor(ActorKind::Person, "ada", now()).await;
+    stage
+        .store
+        .begin_turn_with(stage.workspace, new, &[attached], &ada.unwrap(), now())
+        .await
+        .unwrap();
+    id.to_string()
 }
 
 async fn token(stage: &Stage) -> String {
