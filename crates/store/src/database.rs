@@ -17,7 +17,7 @@ use crate::file::{FileTransaction, LedgerFile};
 /// The tables in both dialects, in the order in which they came to be.
 ///
 /// sqlx's macros would do this and the rows below, and build both databases a second time for themselves.
-const TABLES: [(&str, &str); 2] = [
+const TABLES: [(&str, &str); 3] = [
     (
         include_str!("../migrations/sqlite/0001_ledger.sql"),
         include_str!("../migrations/postgres/0001_ledger.sql"),
@@ -25,6 +25,10 @@ const TABLES: [(&str, &str); 2] = [
     (
         include_str!("../migrations/sqlite/0002_doors.sql"),
         include_str!("../migrations/postgres/0002_doors.sql"),
+    ),
+    (
+        include_str!("../migrations/sqlite/0003_proxies.sql"),
+        include_str!("../migrations/postgres/0003_proxies.sql"),
     ),
 ];
 

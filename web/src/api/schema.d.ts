@@ -132,7 +132,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Announces an opencode that will hand its asks in. */
+        /** Announces a program that will hand asks in. */
         post: operations["begin_run"];
         delete?: never;
         options?: never;
@@ -149,7 +149,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Shows that an opencode is still there; every other call about it does so too. */
+        /** Shows that a program is still there; every other call about it does so too. */
         post: operations["keep_run"];
         delete?: never;
         options?: never;
@@ -181,7 +181,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Waits until opencode is to be told something about an ask, or until the time is up. */
+        /** Waits until the program is to be told something about an ask, or until the time is up. */
         get: operations["fetch_answer"];
         put?: never;
         post?: never;
@@ -200,7 +200,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reports what became of an ask at opencode. */
+        /** Reports what became of an ask at the program. */
         post: operations["report"];
         delete?: never;
         options?: never;
@@ -217,7 +217,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Says that an opencode has ended; its open asks end with it. */
+        /** Says that a program has ended; its open asks end with it. */
         post: operations["end_run"];
         delete?: never;
         options?: never;
@@ -563,6 +563,18 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description A request of an ACP agent for leave, or a question of its. */
+        AcpRequest: {
+            /** @description The line that the agent wrote. */
+            line: string;
+            /**
+             * Format: int32
+             * @description Which ask for this request it is, from one on: an agent may change what it asks for.
+             */
+            number?: number;
+            /** @description All that the agent has said about the tool call, in the request and before, as the JSON of an update. */
+            tool_call?: string | null;
+        };
         /**
          * @description What a session is doing.
          * @enum {string}
@@ -825,7 +837,7 @@ export interface components {
          * @description Where an ask came in.
          * @enum {string}
          */
-        Door: "opencode" | "opencode_plugin" | "acp";
+        Door: "opencode" | "opencode_plugin" | "acp" | "acp_proxy";
         /** @description Shows that a program is still there. */
         DoorAlive: {
             /**
@@ -851,7 +863,7 @@ export interface components {
          * @description What kind of request is handed in.
          * @enum {string}
          */
-        DoorAskKind: "permission" | "question";
+        DoorAskKind: "permission" | "question" | "acp";
         /** @description A session that started another. */
         DoorParent: {
             /** @description What the program calls it. */
@@ -863,7 +875,7 @@ export interface components {
          * @description A program that can hand asks in.
          * @enum {string}
          */
-        DoorProgram: "opencode";
+        DoorProgram: "opencode" | "acp_proxy";
         /** @description What a program is to be told. */
         DoorReply: {
             /** @enum {string} */
@@ -881,6 +893,11 @@ export interface components {
         } | {
             /** @enum {string} */
             reply: "decline";
+        } | {
+            /** @description What to write to the agent's input, without the end of the line. */
+            line: string;
+            /** @enum {string} */
+            reply: "line";
         };
         /** @description What became of an ask at the program. */
         DoorReport: {
@@ -893,6 +910,20 @@ export interface components {
             outcome: "answered_here";
             /** @description What it announced. */
             reply: components["schemas"]["DoorWord"];
+        } | {
+            /** @enum {string} */
+            outcome: "written";
+        } | {
+            /** @enum {string} */
+            outcome: "answered_in_editor";
+            /** @description The id of the option that it picked, or whatever else it said. */
+            reply: string;
+        } | {
+            /** @enum {string} */
+            outcome: "turn_cancelled";
+        } | {
+            /** @enum {string} */
+            outcome: "changed";
         } | {
             /** @enum {string} */
             outcome: "gone";
@@ -919,6 +950,11 @@ export interface components {
          * @enum {string}
          */
         DoorWord: "once" | "always" | "reject" | "replied" | "rejected";
+        /**
+         * @description Where somebody answered past Countersign.
+         * @enum {string}
+         */
+        Elsewhere: "engine" | "editor";
         /** @description An agent that a session can be begun with. */
         EngineOffer: {
             /** @description What to do before it can be used; empty if nothing is known to be missing. */
@@ -1070,6 +1106,11 @@ export interface components {
             kind: "written";
             /** @description The JSON-RPC id that the reply carries. */
             request: string;
+        } | {
+            /** @enum {string} */
+            kind: "reported_written";
+            /** @description The JSON-RPC id that the reply carries. */
+            request: string;
         };
         /** @description A change of a file. */
         FileDiff: {
@@ -1161,7 +1202,7 @@ export interface components {
             input?: Record<string, never>;
             /** @description What kind of request it is. */
             kind: components["schemas"]["DoorAskKind"];
-            /** @description The request, as the program announced it. */
+            /** @description The request, as the program announced it; for an ACP agent's, an `AcpRequest`. */
             request: Record<string, never>;
             /** @description The session that asks. */
             session: components["schemas"]["DoorSession"];
@@ -1524,6 +1565,8 @@ export interface components {
             /** @enum {string} */
             kind: "engine_gone";
         } | {
+            /** @description Where that was. */
+            at?: components["schemas"]["Elsewhere"];
             /** @enum {string} */
             kind: "answered_elsewhere";
             /** @description What the engine was told there. */
