@@ -17,7 +17,7 @@ use crate::file::{FileTransaction, LedgerFile};
 /// The tables in both dialects, in the order in which they came to be.
 ///
 /// sqlx's macros would do this and the rows below, and build both databases a second time for themselves.
-const TABLES: [(&str, &str); 4] = [
+pub(crate) const TABLES: &[(&str, &str)] = &[
     (
         include_str!("../migrations/sqlite/0001_ledger.sql"),
         include_str!("../migrations/postgres/0001_ledger.sql"),
@@ -33,6 +33,10 @@ const TABLES: [(&str, &str); 4] = [
     (
         include_str!("../migrations/sqlite/0004_settings.sql"),
         include_str!("../migrations/postgres/0004_settings.sql"),
+    ),
+    (
+        include_str!("../migrations/sqlite/0005_proxies.sql"),
+        include_str!("../migrations/postgres/0005_proxies.sql"),
     ),
 ];
 

@@ -3,6 +3,7 @@
 mod bytes;
 mod editor;
 mod ends;
+mod trust;
 
 use std::time::Duration;
 
@@ -309,60 +310,41 @@ async fn a_folder_in_no_workspace_is_the_editors_alone() {
 }
 
 #[tokio::test]
-async fn a_tool_of_the_agent_may_not_answer_its_own_ask() {
-    let mut server = server().await;
-    let mut editor = open(&server).await;
-    let data = server.data();
-    for round in ["first", "second"] {
-        // The ask that the tool would like to have answered is one of another session.
-        editor.begin_session().await;
-        editor.prompt("RUN touch wanted.txt").await;
-        editor.asked().await;
-        let wanted = open_ask(&server).await;
-        let wish = format!(
-            "COUNTERSIGN_DATA='{}' setsid '{BINARY}' allow {} > {round}.txt 2>&1",
-            data.display(),
-            id(&wanted)
-        );
-        editor.begin_session().await;
-        let tool = editor.prompt(&format!("RUN {wish}")).await;
-        let request = editor.asked().await;
-        editor.pick(&request, "allow-once").await;
-        editor.response_to(tool).await;
-        let said = std::fs::read_to_string(server.workspace().join(format!("{round}.txt")));
-        let said = said.unwrap();
-        assert!(said.contains("agents cannot answer asks"), "{said}");
-        assert_eq!(server.api().ask(id(&wanted)).await["state"], "open");
-        let deny = json!({ "answer": "deny" });
-        server.api().answer(id(&wanted), &deny).await.expect(200);
-        server.api().settled(id(&wanted)).await;
-        // The next server knows it from its first moment on.
-        server.kill();
-        server.restart().await;
-    }
-    assert!(!is_made(server.workspace(), "wanted.txt"));
-}
-
-#[tokio::test]
-async fn with_a_token_it_works_over_http_and_the_agent_sees_nothing_of_ours() {
+async fn an_agent_that_changes_what_it_asks_for_asks_anew() {
     let server = server().await;
-    let token = server.token("agent").await;
-    let setting = Setting {
-        options: vec!["--url".to_owned(), server.url()],
-        variables: vec![
-            ("COUNTERSIGN_TOKEN".to_owned(), token.clone()),
-            ("EDITORS_OWN".to_owned(), "kept".to_owned()),
-        ],
-        directory: server.workspace().to_owned(),
+    let update = |command: &str| {
+        let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "call", "kind": "execute",
+            "rawInput": { "command": command } });
+        let params = json!({ "sessionId": "s", "update": call });
+        json!({ "jsonrpc": "2.0", "method": "session/update", "params": params })
     };
-    let mut editor = setting.open().await;
-    let prompt = editor.prompt("RUN env > env.txt").await;
-    editor.asked().await;
-    let ask = open_ask(&server).await;
-    let settled = allow(&server, &ask).await;
-    assert_eq!(settled["state"], "delivered");
-    editor.response_to(prompt).await;
-    let seen = std::fs::read_to_string(server.workspace().join("env.txt")).unwrap();
-    assert!(seen.contains("EDITORS_OWN=kept"), "{seen}");
-    assert!(!seen.contains("COUNTERSIGN_"), "{seen}");
+    let options = json!([{ "optionId": "yes", "name": "Yes", "kind": "allow_once" }]);
+    let params =
+        json!({ "sessionId": "s", "toolCall": { "toolCallId": "call" }, "options": options });
+    let request = json!({ "jsonrpc": "2.0", "id": "r", "method": "session/request_permission",
+        "params": params });
+    // It says the second part once it has heard a line.
+    let agent = format!(
+        "echo '{}'; echo '{request}'; read -r go; echo '{}'; cat",
+        update("ls"),
+        update("rm -r .")
+    );
+    let (_tapes, mut editor) = Setting::of(&server).start(&agent);
+    let first = open_ask(&server).await;
+    assert_eq!(first["summary"], "ls");
+    editor.send(&json!("go")).await;
+    let over = server.api().settled(id(&first)).await;
+    assert_eq!(
+        over["why"],
+        "the agent changed what it asks for, and asks anew"
+    );
+    let second = open_ask(&server).await;
+    assert_eq!(second["summary"], "rm -r .");
+    allow(&server, &second).await;
+    let told = editor
+        .next_that(|message| message.get("result").is_some())
+        .await;
+    assert_eq!(told["id"], "r");
+    assert_eq!(told["result"]["outcome"]["optionId"], "yes");
+    editor.close().await;
 }

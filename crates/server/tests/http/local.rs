@@ -31,6 +31,20 @@ async fn a_token_that_is_shown_on_the_socket_counts_for_what_it_is() {
 }
 
 #[tokio::test]
+async fn a_program_at_the_socket_may_hand_asks_in_without_a_token_and_nowhere_else() {
+    let stage = Stage::new().await;
+    let run = serde_json::json!({ "directory": "/", "program": "acp_proxy", "version": "1" });
+    let local = Client::local(&stage.socket);
+    let unserved = local.post("/api/v1/door/runs", &run).await;
+    assert_eq!(unserved.status, 422, "only the directory is wrong");
+    let token = stage.token(Role::Owner).await;
+    let owner = Client::local(&stage.socket).with("authorization", &format!("Bearer {token}"));
+    assert_eq!(owner.post("/api/v1/door/runs", &run).await.status, 403);
+    let liar = Client::local(&stage.socket).with("authorization", "Bearer cs_wrong");
+    assert_eq!(liar.post("/api/v1/door/runs", &run).await.status, 401);
+}
+
+#[tokio::test]
 async fn the_socket_is_no_way_for_a_cookie() {
     let stage = Stage::new().await;
     let client = Client::local(&stage.socket).with("cookie", "countersign=cs_wrong");
