@@ -14,3 +14,4 @@ mod repeating;
 mod scene;
 mod tokens;
 mod transcript;
+mod upgrading;
