@@ -17,6 +17,7 @@ mod rules;
 mod sessions;
 mod settings;
 mod supervisor;
+mod usual;
 
 pub use access::{Admission, BrowserSecret, NewTokenWish};
 pub use acp::EngineListing;
@@ -30,6 +31,7 @@ pub use rules::RuleWish;
 pub use sessions::{NewSessionWish, PromptWish, SessionContext};
 pub use settings::{EngineChoice, ForeignAnswer, Settings};
 pub use supervisor::EngineStatus;
+pub use usual::UsualEngine;
 
 // What surfaces get back and wait on is the ledger's own.
 pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
