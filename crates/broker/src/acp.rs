@@ -23,6 +23,7 @@ mod words;
 
 pub(crate) use answers::{check, reply};
 pub(crate) use earlier::is_id;
+pub(crate) use roster::DEMO;
 pub use roster::EngineListing;
 pub(crate) use settings::Fate;
 
@@ -55,6 +56,7 @@ use crate::acp::wire::Incoming;
 use crate::error::BrokerError;
 use crate::live::Live;
 use crate::settings::Settings;
+use crate::usual::UsualEngine;
 
 /// How many orders to one conversation wait.
 const ORDERS: usize = 16;
@@ -167,14 +169,14 @@ impl Agents {
         self.0.roster.listing()
     }
 
-    /// The name of the agent that is meant when none is named.
-    pub(crate) fn usual(&self) -> Option<String> {
-        self.0.roster.usual().map(|agent| agent.name.clone())
+    /// The agent that is meant when none is named.
+    pub(crate) fn usual(&self) -> Option<UsualEngine> {
+        self.0.roster.usual().map(as_usual)
     }
 
-    /// Whether the configuration names an agent.
-    pub(crate) fn is_configured(&self) -> bool {
-        self.0.roster.is_configured()
+    /// The agent that is meant when none is named and none may be started that nobody named.
+    pub(crate) fn usual_of_configuration(&self) -> Option<UsualEngine> {
+        self.0.roster.usual_of_configuration().map(as_usual)
     }
 
     /// Whether a process descends from an agent. Who cannot be placed is not let through.
@@ -452,6 +454,16 @@ fn new_orders(conversations: &mut HashMap<SessionId, Conversation>, session: Ses
     };
     conversations.insert(session, conversation);
     Orders { next, mark }
+}
+
+fn as_usual(agent: &Agent) -> UsualEngine {
+    if agent.name == DEMO {
+        return UsualEngine::Demo;
+    }
+    UsualEngine::Agent {
+        name: agent.name.clone(),
+        title: agent.title.clone(),
+    }
 }
 
 fn unavailable(why: &str) -> BrokerError {

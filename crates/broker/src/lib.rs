@@ -20,6 +20,7 @@ mod session_settings;
 mod sessions;
 mod settings;
 mod supervisor;
+mod usual;
 
 pub use access::{Admission, BrowserSecret, NewTokenWish};
 pub use acp::EngineListing;
@@ -37,6 +38,7 @@ pub use session_settings::{SettingMade, SettingsContext};
 pub use sessions::{NewSessionWish, PromptWish, SessionContext};
 pub use settings::{EngineChoice, ForeignAnswer, Settings};
 pub use supervisor::EngineStatus;
+pub use usual::UsualEngine;
 
 // What surfaces get back and wait on is the ledger's own.
 pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};

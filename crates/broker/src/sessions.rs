@@ -4,20 +4,21 @@ use countersign_core::attachment::Takes;
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Session, TranscriptItem, Turn};
-use countersign_engine::opencode::find_program;
 use countersign_store::NewTurn;
 
 use crate::Broker;
 use crate::acp::EngineListing;
 use crate::attachments::AttachmentWish;
 use crate::error::BrokerError;
-use crate::settings::EngineChoice;
 use crate::supervisor::{cancel_turn, message_id, remember_session, send_turn, split_model};
 
 /// More sessions than anybody looks at.
 const SESSION_LIMIT: i64 = 500;
 /// The longest prompt, in bytes.
 const PROMPT_LIMIT: usize = 1 << 20;
+/// What somebody is told who names no engine where there is no usual one.
+const NO_ENGINE: &str = "this workspace has no engine of its own. Name an agent with `--engine`; \
+     `countersign engines` lists them";
 
 /// A session with what has to be known to talk in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,11 +181,14 @@ impl Broker {
         caller.require_in(Grant::Prompt, workspace)?;
         let supervisor = self.supervisor(workspace)?;
         let title = wish.title.as_deref();
-        let engine = wish.engine.or_else(|| self.usual_engine());
-        if let Some(agent) = engine.filter(|engine| engine != Session::OPENCODE) {
+        let usual = self.usual_engine();
+        let Some(engine) = wish.engine.as_deref().or_else(|| usual.name()) else {
+            return Err(BrokerError::EngineUnavailable(NO_ENGINE.to_owned()));
+        };
+        if engine != Session::OPENCODE {
             let session = self
                 .agents
-                .start_session(supervisor.workspace(), &agent, title)
+                .start_session(supervisor.workspace(), engine, title)
                 .await?;
             return self.session_context(caller, session).await;
         }
@@ -300,26 +304,6 @@ impl Broker {
         let link = self.supervisor(session.workspace)?.link()?;
         cancel_turn(&self.store, &self.clock, &link, &session).await?;
         self.session(caller, id).await
-    }
-
-    /// The engine that is meant when none is named: opencode wherever there is one.
-    pub(crate) fn usual_engine(&self) -> Option<String> {
-        let has_opencode = match &self.settings.engine {
-            EngineChoice::Attach(_)
-            | EngineChoice::Start {
-                program: Some(_), ..
-            } => true,
-            EngineChoice::Start { program: None, .. } => {
-                find_program(&std::env::var_os("PATH").unwrap_or_default()).is_some()
-            }
-            // Nothing is started that nobody named.
-            EngineChoice::None => !self.agents.is_configured(),
-        };
-        if has_opencode {
-            None
-        } else {
-            self.agents.usual()
-        }
     }
 
     /// The workspace that is named, else the caller's own, else the first.

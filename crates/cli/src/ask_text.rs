@@ -182,15 +182,25 @@ fn surface(surface: Surface) -> &'static str {
 fn choice(choice: &Choice) -> String {
     match choice {
         Choice::AllowOnce => "allowed once".to_owned(),
-        Choice::AllowAlways { scope, expires_at } => {
-            let reach = match scope {
-                Scope::Session => "for the session",
-                Scope::Workspace => "for the workspace",
-            };
-            match expires_at {
-                Some(end) => format!("allowed always {reach} until {end}"),
-                None => format!("allowed always {reach}"),
+        Choice::AllowAlways {
+            scope,
+            pattern,
+            expires_at,
+        } => {
+            let mut said = "allowed always for the ".to_owned();
+            said.push_str(match scope {
+                Scope::Session => "session",
+                Scope::Workspace => "workspace",
+            });
+            if let Some(pattern) = pattern {
+                said.push_str(", everything like ");
+                said.push_str(&visible(pattern));
             }
+            if let Some(end) = expires_at {
+                said.push_str(" until ");
+                said.push_str(&end.to_string());
+            }
+            said
         }
         Choice::Deny { reason: None } => "denied".to_owned(),
         Choice::Deny {

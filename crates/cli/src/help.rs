@@ -45,7 +45,8 @@ help!(
     ALLOW,
     "  countersign allow k3v9qa
   countersign allow k3v9qa --always                                 in this session
-  countersign allow k3v9qa --always --scope workspace --expires 7d  in every session, for a week"
+  countersign allow k3v9qa --always --scope workspace --expires 7d  in every session, for a week
+  countersign allow k3v9qa --always --glob \"src/**\"                whatever it is below src"
 );
 help!(
     /// `deny`.

@@ -33,6 +33,7 @@ pub(crate) enum Command {
     #[command(after_help = DEMO_AGENT_HELP)]
     DemoAgent,
     /// Print completions for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -128,7 +129,16 @@ const DEMO_AGENT_HELP: &str = "\
 It speaks ACP version 1, one JSON message a line, and ends when its input ends. In a session it does a short scripted \
 piece of work (a read, a question, an edit, a command), asks before each act, and does what it is told. The prompt \
 `help` explains the rest, with the directives by which tests script it. Sessions are kept in \
-$XDG_STATE_HOME/countersign-demo-agent.";
+$XDG_STATE_HOME/countersign-demo-agent.
+
+Examples:
+  countersign prompt --engine demo \"show me what you do\"
+  acpx --agent 'countersign demo-agent' exec help          with another ACP client";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  source <(countersign completions bash)
+  countersign completions fish > ~/.config/fish/completions/countersign.fish";
 
 #[cfg(test)]
 mod tests {
@@ -138,5 +148,24 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples_and_those_that_call_a_server_speak_json() {
+        let program = Arguments::command();
+        let shown = program
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set());
+        for command in shown {
+            let name = command.get_name();
+            let help = command.get_after_help().map(ToString::to_string);
+            let has_examples = help.is_some_and(|help| help.contains("Examples:\n"));
+            assert!(has_examples, "`{name}` has no examples");
+            let calls = !["up", "serve", "completions", "demo-agent"].contains(&name);
+            let speaks_json = command
+                .get_arguments()
+                .any(|argument| argument.get_long() == Some("json"));
+            assert_eq!(speaks_json, calls, "{name}");
+        }
     }
 }

@@ -98,6 +98,7 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
         .route("/api/docs", get(docs::page))
         .route("/api/docs/docs.js", get(docs::script))
         .route("/api/docs/docs.css", get(docs::style))
+        .route("/api/docs/icon.svg", get(docs::icon))
         .route("/", get(app::to_app))
         .route("/app", get(app::to_app))
         .route("/app/", get(app::index))

@@ -17,3 +17,4 @@ mod scene;
 mod settings;
 mod tokens;
 mod transcript;
+mod upgrading;

@@ -703,6 +703,11 @@ export interface components {
             expires_in_s?: number | null;
             /** @description With `option`: the id of an offered option. */
             option?: string | null;
+            /**
+             * @description With `allow_always`: a glob that the rule allows, in place of exactly what was asked. It has to match what was
+             *     asked; commands for a shell take none.
+             */
+            pattern?: string | null;
             /** @description With `deny`: why; the agent gets to read it. */
             reason?: string | null;
             scope?: components["schemas"]["Scope"] | null;
@@ -844,6 +849,8 @@ export interface components {
             /** @enum {string} */
             answer: "allow_always";
             expires_at?: components["schemas"]["Timestamp"] | null;
+            /** @description A glob that the rule allows, in place of exactly what was asked. */
+            pattern?: string | null;
             /** @description How far the rule reaches. */
             scope: components["schemas"]["Scope"];
         } | {

@@ -86,11 +86,28 @@ function Said(props: { answer: Answer; door: Door }) {
               </>
             )}
           </Match>
-          <Match when={props.answer.answer === "allow_always" && props.answer.expires_at}>
-            {(end) => (
-              <p class="muted">
-                The rule ends <At at={end()} />.
-              </p>
+          <Match when={props.answer.answer === "allow_always" ? props.answer : undefined}>
+            {(always) => (
+              <>
+                <Show when={always().pattern}>
+                  {(pattern) => (
+                    <p class="muted">
+                      Everything like{" "}
+                      <code>
+                        <Visible text={pattern()} />
+                      </code>
+                      .
+                    </p>
+                  )}
+                </Show>
+                <Show when={always().expires_at}>
+                  {(end) => (
+                    <p class="muted">
+                      The rule ends <At at={end()} />.
+                    </p>
+                  )}
+                </Show>
+              </>
             )}
           </Match>
           <Match when={props.answer.answer === "choices" && props.answer.choices}>

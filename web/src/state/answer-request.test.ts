@@ -1,7 +1,19 @@
 import { expect, test } from "vitest";
-import type { OfferedOption, Question } from "../api/types.ts";
+import type { OfferedOption, PermissionSubject, Question } from "../api/types.ts";
 import { sampleAsk } from "./samples.ts";
-import { allowAlways, allowOnce, canAllow, canDeny, choices, deny, onlyOption, ownOptions, tone } from "./answer-request.ts";
+import {
+  allowAlways,
+  allowOnce,
+  canAllow,
+  canDeny,
+  choices,
+  deny,
+  onlyOption,
+  ownOptions,
+  suggestedPattern,
+  takesPattern,
+  tone,
+} from "./answer-request.ts";
 
 const question = (multiple: boolean): Question => ({
   header: "Store",
@@ -15,8 +27,13 @@ const question = (multiple: boolean): Question => ({
 
 test("an answer carries the fields that go with it and no other", () => {
   expect(allowOnce()).toEqual({ answer: "allow_once" });
-  expect(allowAlways("session", 3600)).toEqual({ answer: "allow_always", scope: "session", expires_in_s: 3600 });
-  expect(Object.keys(allowAlways("workspace", undefined))).toEqual(["answer", "scope"]);
+  expect(allowAlways("session", "exactly", 3600)).toEqual({ answer: "allow_always", scope: "session", expires_in_s: 3600 });
+  expect(allowAlways("session", { like: "src/**" }, undefined)).toEqual({
+    answer: "allow_always",
+    scope: "session",
+    pattern: "src/**",
+  });
+  expect(Object.keys(allowAlways("workspace", "exactly", undefined))).toEqual(["answer", "scope"]);
   expect(deny("  not on a Friday\n")).toEqual({ answer: "deny", reason: "not on a Friday" });
   expect(Object.keys(deny(" \n"))).toEqual(["answer"]);
 });
@@ -69,4 +86,25 @@ test("opencode's options are the same for every ask and have no buttons of their
   const ask = sampleAsk({ options: [option("once", "allow_once"), option("always", "allow_always")] });
   expect(canAllow(ask)).toBe(true);
   expect(ownOptions(ask)).toEqual([]);
+});
+
+test("a pattern is never offered for a command", () => {
+  const subject = (tool: string, shown: PermissionSubject["shown"]): PermissionSubject => ({
+    kind: "permission",
+    tool,
+    targets: ["it"],
+    shown,
+  });
+  expect(takesPattern(subject("edit", []))).toBe(true);
+  expect(takesPattern(subject("bash", []))).toBe(false);
+  expect(takesPattern(subject("anything", [{ kind: "command", text: "it" }]))).toBe(false);
+});
+
+test("the suggested pattern is the folder of what is asked, and nothing wider", () => {
+  expect(suggestedPattern(["src/deep/a.rs"])).toBe("src/deep/**");
+  expect(suggestedPattern(["src/a.rs", "src/b.rs"])).toBe("src/**");
+  expect(suggestedPattern(["/a.rs"])).toBe("/**");
+  expect(suggestedPattern(["a.rs"])).toBe("a.rs");
+  expect(suggestedPattern(["src/a.rs", "b.rs"])).toBe("");
+  expect(suggestedPattern(["[slug]/page.tsx"])).toBe("\\[slug\\]/**");
 });

@@ -1,5 +1,5 @@
 /* What is sent for what a person pressed: exactly the fields that go with the answer. */
-import type { AnswerRequest, AskView, OfferedOption, Question, Scope } from "../api/types.ts";
+import type { AnswerRequest, AskView, OfferedOption, PermissionSubject, Question, Scope } from "../api/types.ts";
 
 export const allowOnce = (): AnswerRequest => ({ answer: "allow_once" });
 
@@ -50,8 +50,37 @@ export const LIVES = [
   { name: "no end", seconds: undefined },
 ] as const;
 
-export function allowAlways(scope: Scope, seconds: number | undefined): AnswerRequest {
-  return { answer: "allow_always", scope, ...(seconds === undefined ? {} : { expires_in_s: seconds }) };
+/** What a rule matches: exactly what is asked, or everything like a pattern. */
+export type Reach = { like: string } | "exactly";
+
+export function allowAlways(scope: Scope, reach: Reach, seconds: number | undefined): AnswerRequest {
+  return {
+    answer: "allow_always",
+    scope,
+    ...(reach === "exactly" ? {} : { pattern: reach.like }),
+    ...(seconds === undefined ? {} : { expires_in_s: seconds }),
+  };
+}
+
+/** Tools whose target is a program for a shell; the server takes no pattern for them. */
+const SHELL_TOOLS: ReadonlySet<string> = new Set(["bash", "shell", "execute", "terminal"]);
+
+/** Whether a pattern could say what else is meant: never of a command. */
+export function takesPattern(subject: PermissionSubject): boolean {
+  return !SHELL_TOOLS.has(subject.tool) && subject.shown.every((part) => part.kind !== "command");
+}
+
+/** A pattern to begin with: everything in the folder that all targets lie in, or the one target itself. */
+export function suggestedPattern(targets: readonly string[]): string {
+  const folders = targets.map((target) => target.slice(0, target.lastIndexOf("/") + 1));
+  const [first = ""] = folders;
+  if (first !== "" && folders.every((folder) => folder === first)) return `${escaped(first)}**`;
+  return targets.length === 1 ? escaped(targets[0] ?? "") : "";
+}
+
+/** A text as a pattern that matches that text alone. */
+function escaped(text: string): string {
+  return text.replaceAll(/[*?[\]{}\\!]/g, "\\$&");
 }
 
 export function deny(reason: string): AnswerRequest {

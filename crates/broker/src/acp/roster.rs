@@ -64,18 +64,16 @@ impl Roster {
     /// The agent that is meant when none is named: one of the configuration, else one that is installed, else the one
     /// that needs nothing.
     pub(super) fn usual(&self) -> Option<&Agent> {
-        let is_usable = |agent: &&Agent| find(agent).is_some();
-        let is_configured = |agent: &&Agent| self.configured.contains(&agent.name);
-        let mut configured = self.agents.iter().filter(is_configured);
         // The demo agent is the last of all.
-        configured
-            .find(is_usable)
-            .or_else(|| self.agents.iter().find(is_usable))
+        self.usual_of_configuration()
+            .or_else(|| self.agents.iter().find(|agent| is_usable(agent)))
     }
 
-    /// Whether the configuration names an agent.
-    pub(super) fn is_configured(&self) -> bool {
-        !self.configured.is_empty()
+    /// The first agent of the configuration that can be started.
+    pub(super) fn usual_of_configuration(&self) -> Option<&Agent> {
+        self.agents
+            .iter()
+            .find(|agent| self.configured.contains(&agent.name) && is_usable(agent))
     }
 
     pub(super) fn listing(&self) -> Vec<EngineListing> {
@@ -117,6 +115,10 @@ impl Roster {
 /// Looks for an agent's program where a shell would.
 pub(super) fn find(agent: &Agent) -> Option<FoundProgram> {
     agent.find(&std::env::var_os("PATH").unwrap_or_default())
+}
+
+fn is_usable(agent: &Agent) -> bool {
+    find(agent).is_some()
 }
 
 fn demo(settings: &Settings, abilities: Option<HostAbilities>) -> Agent {

@@ -190,6 +190,7 @@ async fn answers_are_sent_as_they_were_meant() {
             "--expires",
             "7d",
         ],
+        vec!["allow", OPEN, "--always", "--glob", "src/**"],
         vec!["deny", OPEN, "--reason", "use the API"],
         vec!["answer", OPEN, "--option", "once"],
     ] {
@@ -209,6 +210,7 @@ async fn answers_are_sent_as_they_were_meant() {
             json!({"answer": "allow_once"}),
             json!({"answer": "allow_always", "scope": "session"}),
             json!({"answer": "allow_always", "scope": "workspace", "expires_in_s": 604_800}),
+            json!({"answer": "allow_always", "scope": "session", "pattern": "src/**"}),
             json!({"answer": "deny", "reason": "use the API"}),
             json!({"answer": "option", "option": "once"}),
         ]

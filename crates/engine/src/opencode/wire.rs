@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::opencode::failure::MessageError;
+
 /// A tool's wish for leave.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Permission {
@@ -163,38 +165,6 @@ pub struct MessageTime {
     /// When it was complete; absent while it grows, and for ever if the process died.
     #[serde(default)]
     pub completed: Option<u64>,
-}
-
-/// What went wrong with a message or a session.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct MessageError {
-    /// The kind of error.
-    #[serde(default)]
-    pub name: String,
-    /// More about it.
-    #[serde(default)]
-    pub data: Value,
-}
-
-impl MessageError {
-    /// Whether it only says that somebody stopped the turn.
-    pub fn is_abort(&self) -> bool {
-        self.name == "MessageAbortedError"
-    }
-
-    /// The words of the engine or the provider.
-    pub fn sentence(&self) -> String {
-        let said = self
-            .data
-            .get("message")
-            .and_then(Value::as_str)
-            .unwrap_or("no reason was given");
-        if self.name.is_empty() {
-            said.to_owned()
-        } else {
-            format!("{}: {said}", self.name)
-        }
-    }
 }
 
 /// A piece of a message.

@@ -3,6 +3,7 @@
 use countersign_core::actor::ActorKind;
 use countersign_core::ask::Withdrawal;
 use countersign_core::attachment::{Attachment, AttachmentKind};
+use countersign_core::delivery::Evidence;
 use countersign_core::grant::{Grant, Role};
 use countersign_core::id::{AskId, AttachmentId, RuleId, RunId, SessionId, TokenId, TurnId};
 use countersign_store::{Attached, NewTurn};
@@ -296,6 +297,12 @@ async fn figures_tell_of_asks_streams_and_requests() {
     owner.post(&path, &json!({ "answer": "allow_once" })).await;
     // The figures follow the events: once the stream has the answer, so have they.
     while events.next().await.unwrap().data["state"] != "answered" {}
+    let announced = Evidence::Announced {
+        event: "permission.replied".to_owned(),
+    };
+    let delivered = stage.store.mark_delivered(ask.id, &announced, now());
+    assert!(delivered.await.unwrap());
+    while events.next().await.unwrap().data["state"] != "delivered" {}
     // Two looks at the ask that is left are one seeing.
     for _ in 0..2 {
         owner.get("/api/v1/asks?state=open").await;
@@ -309,7 +316,9 @@ async fn figures_tell_of_asks_streams_and_requests() {
         "countersign_asks_total{state=\"open\"} 2",
         "countersign_asks_total{state=\"answered\"} 1",
         "countersign_ask_time_to_see_seconds_count 1",
+        "countersign_asks_total{state=\"delivered\"} 1",
         "countersign_ask_time_to_answer_seconds_count 1",
+        "countersign_ask_time_to_deliver_seconds_count 1",
         "countersign_requests_total{route=\"/api/v1/asks/{id}/answer\",status=\"200\"} 1",
     ] {
         assert!(

@@ -18,4 +18,5 @@ mod resuming;
 mod revoking;
 mod slow_peers;
 mod stage;
+mod stopped_peers;
 mod unread_bodies;

@@ -142,6 +142,16 @@ impl Stage {
         self.open(subject, json!({ "command": command })).await
     }
 
+    /// Leave to change the file at `path`, asked for by the session.
+    pub(crate) async fn edit(&self, path: &str) -> Ask {
+        let subject = Subject::Permission {
+            tool: "edit".to_owned(),
+            targets: vec![path.to_owned()],
+            shown: vec![],
+        };
+        self.open(subject, json!({ "path": path })).await
+    }
+
     /// A question to the user.
     pub(crate) async fn question(&self) -> Ask {
         let question = Question {

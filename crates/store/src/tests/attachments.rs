@@ -30,6 +30,7 @@ fn turn(scene: &Scene, id: TurnId) -> NewTurn {
         model: None,
         agent: None,
         follows: None,
+        mode: None,
     }
 }
 
