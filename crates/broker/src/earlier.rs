@@ -85,8 +85,13 @@ impl Broker {
             });
         }
         let supervisor = self.supervisor(id)?;
-        let engine = wish.engine.or_else(|| self.usual_engine());
-        let engine = engine.unwrap_or_else(|| Session::OPENCODE.to_owned());
+        let engine = match wish.engine {
+            Some(engine) => engine,
+            None => match self.usual_engine().name() {
+                Some(engine) => engine.to_owned(),
+                None => return Err(BrokerError::EngineUnavailable(NO_ENGINE.to_owned())),
+            },
+        };
         let known = self
             .store
             .session_by_native_id(id, &engine, native_id)
