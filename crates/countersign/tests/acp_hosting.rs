@@ -328,13 +328,17 @@ async fn what_is_only_nearly_what_was_allowed_is_asked() {
     assert_eq!(code(&stage.puppet.response(10).await), DENIED);
     std::fs::remove_file(stage.path("notes.txt")).expect("it can be removed");
     std::fs::rename(stage.path("moved.txt"), stage.path("notes.txt")).expect("it can be moved");
-    // The tool call ends.
-    let ended = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "call-100", "status": "completed" });
-    stage.puppet.update(&ended).await;
-    stage.want_write(11, "notes.txt", "one\n2\nthree\n").await;
-    let ask = stage.asked().await;
-    stage.answer(&ask, json!({ "answer": "deny" })).await;
-    assert_eq!(code(&stage.puppet.response(11).await), DENIED);
+    // The tool call ends, and begins again.
+    for (id, status) in [(11, "completed"), (12, "in_progress")] {
+        let told = json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": "call-100", "status": status,
+        });
+        stage.puppet.update(&told).await;
+        stage.want_write(id, "notes.txt", "one\n2\nthree\n").await;
+        let ask = stage.asked().await;
+        stage.answer(&ask, json!({ "answer": "deny" })).await;
+        assert_eq!(code(&stage.puppet.response(id).await), DENIED);
+    }
     assert_eq!(stage.content("notes.txt"), "one\ntwo\nthree\n");
     assert_eq!(stage.content("other.txt"), "one\ntwo\nthree\n");
     stage.end().await;
@@ -434,8 +438,8 @@ async fn a_command_runs_once_it_is_allowed_and_is_looked_after() {
             break said;
         }
     };
-    let sub = stage.path("sub");
-    assert_eq!(said, format!("hello\nmore\n{}\n0\n", sub.display()));
+    let sub = stage.path("sub").display().to_string();
+    assert_eq!(said, format!("hello\nmore\n{sub}\n0\n"));
     assert!(!stage.puppet.has_heard(2));
     std::fs::write(stage.path("fifo"), "end\n").expect("it can be written");
     let ended = stage.puppet.response(2).await;
@@ -459,8 +463,7 @@ async fn a_command_runs_once_it_is_allowed_and_is_looked_after() {
         assert_eq!(code(&unknown), NOT_FOUND, "{method}");
     }
     let items = stage.items("terminal/create").await;
-    assert_eq!(items.len(), 1, "{items:#?}");
-    assert_eq!(items[0]["status"], "completed");
+    assert_eq!((items.len(), &items[0]["status"]), (1, &json!("completed")));
     assert!(
         items[0]["output"]
             .as_str()

@@ -68,7 +68,7 @@ pub enum FileError {
 /// The folders that an agent's session may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folders {
-    /// Each as it was resolved when this was made.
+    /// Each as it was resolved when it became one.
     folders: Vec<PathBuf>,
 }
 
@@ -90,13 +90,11 @@ pub struct Before {
 pub struct Writers(Arc<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>>);
 
 impl Folders {
-    /// The folders of a session, resolved now: what is put in their place later is not theirs.
-    pub fn resolve<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Self {
+    /// The folders of a session, each resolved by whoever named it. They are not resolved anew: a link that is put in the
+    /// place of one later is not a folder of the session.
+    pub fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
         Self {
-            folders: folders
-                .into_iter()
-                .map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()))
-                .collect(),
+            folders: folders.into_iter().collect(),
         }
     }
 

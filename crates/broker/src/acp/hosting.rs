@@ -17,10 +17,10 @@ mod record;
 pub(super) use deeds::Means;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use countersign_core::ask::Ask;
-use countersign_core::id::AskId;
+use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::Session;
 use countersign_engine::acp::hosted::leave::Leave;
 use countersign_engine::acp::hosted::{
@@ -52,6 +52,8 @@ pub(super) struct Hosting {
     tools: Tools,
     /// What the agent was just allowed.
     leaves: Vec<Leave>,
+    /// The asks whose answers gave leave: each does so once.
+    granted: BTreeSet<AskId>,
     work: JoinSet<Option<Done>>,
     /// What came of work and is not told yet.
     finished: VecDeque<Done>,
@@ -75,6 +77,8 @@ struct Done {
     /// Where in the output the request is.
     at: u64,
     id: RpcId,
+    /// The turn in which it was wanted.
+    turn: Option<TurnId>,
     /// The ask whose answer it was done for.
     ask: Option<AskId>,
     came: Came,
@@ -84,10 +88,11 @@ struct Done {
 
 impl Hosting {
     pub(super) fn new(session: &Session, terminals: Terminals, means: Means) -> Self {
-        let folders = Folders::resolve([Path::new(&session.directory)]);
+        let folders = Folders::new([PathBuf::from(&session.directory)]);
         Self {
             tools: Tools::new(folders, terminals, means),
             leaves: Vec::new(),
+            granted: BTreeSet::new(),
             work: JoinSet::new(),
             finished: VecDeque::new(),
             under_way: BTreeSet::new(),
@@ -128,14 +133,20 @@ impl Hosting {
 
     /// Notes that the agent was given leave: the answer to `ask` is on its way.
     pub(super) fn grant(&mut self, ask: &Ask, session: &Session) {
-        self.leaves.retain(|leave| leave.ask != ask.id);
-        self.leaves
-            .extend(Leave::of(ask, Path::new(&session.directory)));
+        if self.granted.insert(ask.id) {
+            self.leaves
+                .extend(Leave::of(ask, Path::new(&session.directory)));
+        }
     }
 
     /// The answer to `ask` never left.
     pub(super) fn revoke(&mut self, ask: AskId) {
         self.leaves.retain(|leave| leave.ask != ask);
+    }
+
+    /// What was allowed for a tool call that has ended is not any more, should it begin again.
+    pub(super) fn end_call(&mut self, call: &str) {
+        self.leaves.retain(|leave| leave.tool_call != call);
     }
 
     /// Nothing that was allowed in the turn is any more.
@@ -198,7 +209,7 @@ impl Driver {
 
     /// Has a request looked into, or done.
     fn begin(&mut self, at: u64, id: &RpcId, wanted: HostRequest, request: serde_json::Value) {
-        let tools = self.hosting.tools.clone();
+        let (tools, turn) = (self.hosting.tools.clone(), self.turn);
         let id = id.clone();
         if let HostRequest::Wait(terminal) = wanted {
             // Whoever waits is known to the keeper, and for as long as it takes nothing else has to.
@@ -223,6 +234,7 @@ impl Driver {
             Some(Done {
                 at,
                 id,
+                turn,
                 ask: None,
                 came,
                 deed: label,
@@ -239,11 +251,12 @@ impl Driver {
             // It was found with the keeper before it was read again.
             return;
         }
-        let tools = self.hosting.tools.clone();
+        let (tools, turn) = (self.hosting.tools.clone(), self.turn);
         self.hosting.work.spawn(async move {
             Some(Done {
                 at,
                 id,
+                turn,
                 ask: None,
                 came: tools.wait(&terminal, waiting).await,
                 deed: None,
@@ -307,7 +320,12 @@ impl Driver {
     async fn take_done(&mut self, done: Done) -> Result<(), StoreError> {
         self.tell_deed(&done).await?;
         let Done {
-            at, id, ask, came, ..
+            at,
+            id,
+            turn,
+            ask,
+            came,
+            ..
         } = done;
         let reply = match came {
             Came::Answer(response, _) => {
@@ -318,6 +336,10 @@ impl Driver {
                 response.line(&id)
             }
             Came::Refused(refusal) => refusal.line(&id),
+            // The turn that wanted it has ended meanwhile.
+            Came::Write(_) | Came::Command(_) if turn != self.turn => {
+                Refusal::cancelled().line(&id)
+            }
             Came::Write(wanted) => {
                 if self.use_leave(|leave| leave.use_for_write(&wanted)) {
                     self.perform_write(at, id, *wanted);
@@ -373,7 +395,7 @@ impl Driver {
     }
 
     fn perform_write(&mut self, at: u64, id: RpcId, wanted: WantedWrite) {
-        let tools = self.hosting.tools.clone();
+        let (tools, turn) = (self.hosting.tools.clone(), self.turn);
         self.hosting.work.spawn(async move {
             let path = wanted.place.path().to_owned();
             let deed = Deed::write(&path, wanted.content.len());
@@ -382,6 +404,7 @@ impl Driver {
             Some(Done {
                 at,
                 id,
+                turn,
                 ask: None,
                 came,
                 deed: Some(deed),
@@ -390,13 +413,14 @@ impl Driver {
     }
 
     fn perform_command(&mut self, at: u64, id: RpcId, wanted: WantedCommand) {
-        let tools = self.hosting.tools.clone();
+        let (tools, turn) = (self.hosting.tools.clone(), self.turn);
         self.hosting.work.spawn(async move {
             let deed = Deed::run(&wanted.line.text, wanted.directory.path());
             let came = tools.run_wanted(at, wanted).await;
             Some(Done {
                 at,
                 id,
+                turn,
                 ask: None,
                 came,
                 deed: Some(deed),
@@ -431,13 +455,15 @@ impl Driver {
             (None, Some(act)) => act,
         };
         self.hosting.performing.insert(ask.id);
-        let (tools, id, ask) = (self.hosting.tools.clone(), id.clone(), ask.id);
+        let (tools, turn) = (self.hosting.tools.clone(), self.turn);
+        let (id, ask) = (id.clone(), ask.id);
         self.hosting.work.spawn(async move {
             let deed = Deed::act(&act);
             let came = tools.act(at, act).await;
             Some(Done {
                 at,
                 id,
+                turn,
                 ask: Some(ask),
                 came,
                 deed: Some(deed),

@@ -322,6 +322,7 @@ impl Driver {
             }
             ToolStatus::Completed | ToolStatus::Failed => {
                 self.open_calls.remove(&id);
+                self.hosting.end_call(&id);
             }
         }
         self.changed_calls.insert(id.clone());

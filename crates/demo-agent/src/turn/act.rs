@@ -116,14 +116,13 @@ impl Turn {
         let read = if place.is_dir() {
             list(&place).map_err(|error| error.to_string())
         } else if self.host.reads {
-            match self.unless_cancelled(self.have_read(&place)).await {
-                Ok(read) => read.map(|text| beginning(text.as_bytes())),
-                Err(Cancelled) => {
-                    let cancelled = Finished::of(Err("This was cancelled.".to_owned()));
-                    self.finish(&call.tool_call_id, &[], cancelled).await;
-                    return Err(Cancelled);
-                }
-            }
+            let read = self.unless_cancelled(self.have_read(&place)).await;
+            let Ok(read) = read else {
+                let cancelled = Finished::of(Err("This was cancelled.".to_owned()));
+                self.finish(&call.tool_call_id, &[], cancelled).await;
+                return Err(Cancelled);
+            };
+            read.map(|text| beginning(text.as_bytes()))
         } else {
             let read = std::fs::read(&place).map(|bytes| beginning(&bytes));
             read.map_err(|error| error.to_string())

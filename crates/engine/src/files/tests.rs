@@ -24,7 +24,8 @@ impl Ground {
         fs::create_dir(root.path().join("in")).unwrap();
         fs::create_dir(root.path().join("out")).unwrap();
         fs::write(root.path().join("out/secret.txt"), "secret").unwrap();
-        let folders = Folders::resolve([root.path().join("in").as_path()]);
+        let inside = root.path().join("in").canonicalize().unwrap();
+        let folders = Folders::new([inside]);
         Self {
             root,
             folders,
@@ -119,6 +120,21 @@ fn a_link_is_followed_inside_and_never_out() {
         ground.find("in/dangling/a.txt"),
         Err(FileError::NoPlace)
     ));
+}
+
+#[test]
+fn a_folder_that_is_swapped_for_a_link_has_nothing_in_it() {
+    let ground = Ground::new();
+    fs::write(ground.path("in/secret.txt"), "mine").unwrap();
+    let place = ground.find("in/secret.txt").unwrap();
+    fs::rename(ground.path("in"), ground.path("moved")).unwrap();
+    symlink("out", ground.path("in")).unwrap();
+    assert!(matches!(place.read(None, None), Err(FileError::Replaced)));
+    assert!(matches!(
+        ground.find("in/secret.txt"),
+        Err(FileError::Outside)
+    ));
+    assert!(ground.folders.first().unwrap().before().is_err());
 }
 
 #[test]

@@ -119,7 +119,12 @@ async fn look_after_terminals(lines: Lines, mut writer: OwnedWriteHalf, terminal
             reply = terminals.fulfil(wish) => reply,
             _ = lines.next::<TerminalWish>() => return,
         },
-        wish => terminals.fulfil(wish).await,
+        wish @ (TerminalWish::Start(_)
+        | TerminalWish::Output { .. }
+        | TerminalWish::Kill { .. }
+        | TerminalWish::KillAll
+        | TerminalWish::Release { .. }
+        | TerminalWish::List) => terminals.fulfil(wish).await,
     };
     if let Err(error) = wire::say(&mut writer, &reply).await {
         tracing::debug!(error = %error, "a server did not hear what came of its wish");

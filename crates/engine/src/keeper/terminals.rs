@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -101,10 +102,9 @@ impl Terminals {
             Wish::Kill { id } => self.kill(&id).await,
             Wish::KillAll => {
                 let ids: Vec<String> = self.lock().open.keys().cloned().collect();
-                for id in ids {
-                    self.kill(&id).await;
-                }
-                Reply::Done
+                let killed = join_all(ids.iter().map(|id| self.kill(id))).await;
+                let refused = |reply: &Reply| matches!(reply, Reply::Refused(_));
+                killed.into_iter().find(refused).unwrap_or(Reply::Done)
             }
             Wish::Release { id } => self.release(&id).await,
             Wish::List => self.list(),

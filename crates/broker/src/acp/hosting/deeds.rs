@@ -22,8 +22,7 @@ use serde_json::Value;
 
 /// How long a file may take. What the system does not do by then it may still do.
 const FILE_LIMIT: Duration = Duration::from_secs(30);
-/// The most variables that a command may be given, and the longest command line, in bytes.
-const MOST_VARIABLES: usize = 200;
+/// The longest command line, and the most that a command's variables may have together, in bytes.
 const LONGEST_COMMAND: usize = 100 * 1024;
 
 /// What came of a deed.
@@ -144,12 +143,14 @@ impl Tools {
             return refused("the command cannot be run");
         };
         let variables = WantedCommand::variables_of(&wanted);
-        if line.text.len() > LONGEST_COMMAND || variables.len() > MOST_VARIABLES {
+        let added: usize = variables
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
+        if line.text.len() > LONGEST_COMMAND || added > LONGEST_COMMAND {
             return refused("the command is too long");
         }
-        let unfit = |(name, value): (&String, &String)| {
-            !may_be_added(name) || value.contains('\0') || value.len() > LONGEST_COMMAND
-        };
+        let unfit = |(name, value): (&String, &String)| !may_be_added(name) || value.contains('\0');
         if variables.iter().any(unfit) {
             return refused("a variable is not one that a command may be given");
         }

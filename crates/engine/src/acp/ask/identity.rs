@@ -258,10 +258,27 @@ pub(in crate::acp) fn is_plain(word: &str) -> bool {
 
 /// Whether an input holds what a change of a file needs and nothing that could make it another act.
 fn is_plain_edit(fields: &Map<String, Value>) -> bool {
-    let is_known = |key: &str| {
-        PATH_KEYS.contains(&key) || CONTENT_KEYS.contains(&key) || EDIT_KEYS.contains(&key)
+    let is_known = |(key, value): (&String, &Value)| {
+        let key = key.as_str();
+        PATH_KEYS.contains(&key)
+            || CONTENT_KEYS.contains(&key)
+            || EDIT_KEYS.contains(&key)
+            || (key == "diff" && is_of_one_file(fields, value))
     };
-    fields.keys().all(|key| is_known(key))
+    fields.iter().all(is_known)
+}
+
+/// Whether a difference is one of the file that the input names, and of no other. One agent gives nothing else.
+fn is_of_one_file(fields: &Map<String, Value>, diff: &Value) -> bool {
+    let path = PATH_KEYS.iter().find_map(|key| fields.get(*key)?.as_str());
+    let (Some(diff), Some(path)) = (diff.as_str(), path) else {
+        return false;
+    };
+    let mut headers = diff.lines().filter_map(|line| line.strip_prefix("+++ "));
+    headers
+        .next()
+        .is_some_and(|header| header.trim_end() == path)
+        && headers.next().is_none()
 }
 
 /// Every file that is to be changed, by what is shown and by what the tool is given.

@@ -168,6 +168,26 @@ fn a_file_that_is_given_and_not_shown_is_matched_too() {
 }
 
 #[test]
+fn a_difference_in_the_input_is_that_of_the_named_file_or_the_act_is_not_known() {
+    let tool = |diff: &str| {
+        let input = json!({ "filepath": "/srv/work/a.txt", "diff": diff });
+        let call = json!({ "toolCallId": "a", "kind": "edit", "rawInput": input });
+        permission(&ask(&call)).0.to_owned()
+    };
+    let one = "--- /srv/work/a.txt\n+++ /srv/work/a.txt\n@@ -1 +1 @@\n-a\n+b\n";
+    assert_eq!(tool(one), "edit");
+    assert_eq!(
+        tool(&one.replace("+++ /srv/work/a", "+++ /srv/work/b")),
+        "unknown"
+    );
+    assert_eq!(
+        tool(&format!("{one}--- b\n+++ b\n@@ -1 +1 @@\n-a\n+b\n")),
+        "unknown"
+    );
+    assert_eq!(tool("anything"), "unknown");
+}
+
+#[test]
 fn other_tools_are_matched_by_everything_they_are_given() {
     let asked = ask(&json!({
         "toolCallId": "a", "name": "WebFetch", "rawInput": { "url": "https://example.org", "prompt": "p" },

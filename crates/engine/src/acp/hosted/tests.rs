@@ -33,7 +33,7 @@ impl Ground {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().canonicalize().unwrap();
-        let folders = Folders::resolve([directory.as_path()]);
+        let folders = Folders::new([directory.clone()]);
         Self {
             root,
             directory,

@@ -48,7 +48,11 @@ impl Terminals {
         let id = id.to_owned();
         match self.soon(Wish::Output { id }).await? {
             Reply::Printed(printed) => Ok(printed),
-            reply => Err(unfulfilled(reply)),
+            reply @ (Reply::Done
+            | Reply::Ended(_)
+            | Reply::Waiting(_)
+            | Reply::Unknown
+            | Reply::Refused(_)) => Err(unfulfilled(reply)),
         }
     }
 
@@ -57,7 +61,11 @@ impl Terminals {
         let id = id.to_owned();
         match self.wish(Wish::Wait { id, waiting }).await? {
             Reply::Ended(status) => Ok(status),
-            reply => Err(unfulfilled(reply)),
+            reply @ (Reply::Done
+            | Reply::Printed(_)
+            | Reply::Waiting(_)
+            | Reply::Unknown
+            | Reply::Refused(_)) => Err(unfulfilled(reply)),
         }
     }
 
@@ -82,7 +90,11 @@ impl Terminals {
     pub async fn waiting(&self) -> Result<Vec<(String, Waiting)>, TerminalError> {
         match self.soon(Wish::List).await? {
             Reply::Waiting(waiting) => Ok(waiting),
-            reply => Err(unfulfilled(reply)),
+            reply @ (Reply::Done
+            | Reply::Printed(_)
+            | Reply::Ended(_)
+            | Reply::Unknown
+            | Reply::Refused(_)) => Err(unfulfilled(reply)),
         }
     }
 
@@ -108,7 +120,11 @@ impl Terminals {
 fn done(reply: Reply) -> Result<(), TerminalError> {
     match reply {
         Reply::Done => Ok(()),
-        reply => Err(unfulfilled(reply)),
+        reply @ (Reply::Printed(_)
+        | Reply::Ended(_)
+        | Reply::Waiting(_)
+        | Reply::Unknown
+        | Reply::Refused(_)) => Err(unfulfilled(reply)),
     }
 }
 
