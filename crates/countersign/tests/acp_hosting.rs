@@ -438,8 +438,8 @@ async fn a_command_runs_once_it_is_allowed_and_is_looked_after() {
             break said;
         }
     };
-    let sub = stage.path("sub");
-    assert_eq!(said, format!("hello\nmore\n{}\n0\n", sub.display()));
+    let sub = stage.path("sub").display().to_string();
+    assert_eq!(said, format!("hello\nmore\n{sub}\n0\n"));
     assert!(!stage.puppet.has_heard(2));
     std::fs::write(stage.path("fifo"), "end\n").expect("it can be written");
     let ended = stage.puppet.response(2).await;
@@ -463,8 +463,7 @@ async fn a_command_runs_once_it_is_allowed_and_is_looked_after() {
         assert_eq!(code(&unknown), NOT_FOUND, "{method}");
     }
     let items = stage.items("terminal/create").await;
-    assert_eq!(items.len(), 1, "{items:#?}");
-    assert_eq!(items[0]["status"], "completed");
+    assert_eq!((items.len(), &items[0]["status"]), (1, &json!("completed")));
     assert!(
         items[0]["output"]
             .as_str()
