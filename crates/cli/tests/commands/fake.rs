@@ -1,7 +1,6 @@
 //! A small server that answers like the real one, and remembers what it was asked.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -13,7 +12,7 @@ use axum::routing::{get, post};
 use countersign_core::id::AskId;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -59,14 +58,7 @@ impl Fake {
 
     /// Listens on a free port and returns its address.
     pub(crate) fn on_tcp(&mut self) -> String {
-        let listener = (0..200)
-            .find_map(|_| {
-                let port = rand::random_range(10_000..32_000);
-                std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()
-            })
-            .expect("some port of thousands is free");
-        listener.set_nonblocking(true).unwrap();
-        let listener = TcpListener::from_std(listener).unwrap();
+        let listener = countersign_testkit::ports::listen();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let routes = routes(&self.memory, true);
         self.tasks

@@ -14,7 +14,7 @@ use countersign_store::NewAsk;
 use rand::RngExt as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -40,11 +40,16 @@ impl Stage {
     }
 
     pub(crate) async fn with(settings: ServerSettings) -> Self {
+        Self::at(Clock::System, settings).await
+    }
+
+    /// A server whose time a test may set.
+    pub(crate) async fn at(clock: Clock, settings: ServerSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open_sqlite(&directory.path().join("ledger.db"))
             .await
             .unwrap();
-        let broker = Broker::start(store.clone(), broker_settings(&directory), Clock::System)
+        let broker = Broker::start(store.clone(), broker_settings(&directory), clock)
             .await
             .unwrap();
         let workspace = broker.workspaces()[0].0.id;
@@ -55,7 +60,7 @@ impl Stage {
         let run = store.begin_run(&engine, now()).await.unwrap().id;
         let session = store.put_session(&session(workspace)).await.unwrap().id;
 
-        let tcp = free_port().await;
+        let tcp = countersign_testkit::ports::listen();
         let address = tcp.local_addr().unwrap();
         let socket = directory.path().join("countersign.sock");
         let unix = UnixListener::bind(&socket).unwrap();
@@ -216,15 +221,4 @@ fn session(workspace: WorkspaceId) -> Session {
 
 pub(crate) fn now() -> Timestamp {
     Clock::System.now()
-}
-
-/// Below the ports that the system gives out by itself.
-async fn free_port() -> TcpListener {
-    for _ in 0..1_000 {
-        let port = rand::rng().random_range(10_000..32_000_u16);
-        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)).await {
-            return listener;
-        }
-    }
-    panic!("no port is free");
 }

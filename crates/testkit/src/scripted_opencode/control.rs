@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use super::asking::{Reply, Wish};
 use super::wire::now_micros;
 use super::world::World;
-use super::{Faults, Outcome, ReceivedReply, Shared};
+use super::{Faults, Happening, Outcome, ReceivedReply, Shared};
 
 pub(super) fn router(shared: Shared) -> Router {
     Router::new()
         .route("/__control/ask", post(ask))
         .route("/__control/question", post(question))
-        .route("/__control/asked", get(asked))
+        .route("/__control/happenings", get(happenings))
         .route("/__control/replies", get(replies))
         .route("/__control/session", post(restore_session))
         .route("/__control/event", post(announce))
@@ -90,8 +90,8 @@ fn open(world: &mut World, session: Option<String>, wish: Wish) -> Response {
     }
 }
 
-async fn asked(State(shared): State<Shared>) -> Json<Vec<String>> {
-    Json(shared.world().asked.clone())
+async fn happenings(State(shared): State<Shared>) -> Json<Vec<Happening>> {
+    Json(shared.world().happenings.clone())
 }
 
 /// The real one finds its sessions again after a restart; this one is told of them.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::control::{AskBody, EventBody, ForeignReplyBody, QuestionBody, SessionBody};
-use super::{Faults, ReceivedReply};
+use super::{Faults, Happening, ReceivedReply};
 
 /// The switches of a separate program.
 #[derive(Debug, Clone)]
@@ -96,9 +96,9 @@ impl RemoteControl {
         let _done: bool = self.post("event", &EventBody { kind, properties }).await;
     }
 
-    /// Returns the id of everything that was ever asked, oldest first.
-    pub async fn asked(&self) -> Vec<String> {
-        let request = self.http.get(format!("{}/__control/asked", self.url));
+    /// Returns what became of everything that was ever asked, oldest first.
+    pub async fn happenings(&self) -> Vec<Happening> {
+        let request = self.http.get(format!("{}/__control/happenings", self.url));
         read(request).await
     }
 
