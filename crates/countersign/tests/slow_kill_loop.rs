@@ -126,11 +126,7 @@ async fn survive_kills(denials: u32) -> usize {
 }
 
 /// Kills the server again and again; after each start everything that was accepted in the life before is there.
-async fn kill_again_and_again(
-    server: &mut TestServer,
-    clients: &mut Clients,
-    seed: Seed,
-) -> usize {
+async fn kill_again_and_again(server: &mut TestServer, clients: &mut Clients, seed: Seed) -> usize {
     let mut dice = seed.dice("kills");
     let mut kills = 0;
     let mut checked = 0;

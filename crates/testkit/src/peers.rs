@@ -96,7 +96,11 @@ fn built(program: &str) -> PathBuf {
 
 /// Says what is wrong with a program, by the list of its sources that cargo writes beside it.
 fn out_of_date(program: &Path) -> Option<String> {
-    let changed = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
+    let changed = |path: &Path| {
+        std::fs::metadata(path)
+            .and_then(|file| file.modified())
+            .ok()
+    };
     let Some(built) = changed(program) else {
         return Some(format!("{} is not built", program.display()));
     };

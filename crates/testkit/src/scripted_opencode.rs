@@ -128,6 +128,18 @@ pub struct Faults {
     pub withhold_metadata: bool,
     /// Whether no event tells of new requests, as when a stream is not written to yet.
     pub withhold_asks: bool,
+    /// Whether nobody gets to listen to events any more; streams that are open stay open.
+    pub refuse_listeners: bool,
+}
+
+/// What is left of a request that it has forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trace {
+    /// The tool call, stopped as if with its turn.
+    Stopped,
+    /// Nothing.
+    None,
 }
 
 /// What becomes of replies.

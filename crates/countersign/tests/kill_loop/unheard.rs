@@ -84,7 +84,9 @@ impl<'a> Comparison<'a> {
 
     /// Of that, what a server was told.
     pub(crate) fn lost(&self) -> Vec<&Asked<'a>> {
-        self.unheard().filter(|asked| self.was_told(asked)).collect()
+        self.unheard()
+            .filter(|asked| self.was_told(asked))
+            .collect()
     }
 
     /// How many asks fell, and how many of them a server was told of.
@@ -106,9 +108,7 @@ impl<'a> Comparison<'a> {
             .find(|at| *at > asked.at)
             .unwrap_or(Moment::MAX);
         // Nobody can have heard this reply but on the stream on which the ask was announced before it.
-        let by_stream = |reply: &Reply| {
-            reply.heard && (asked.at..next_stream).contains(&reply.at)
-        };
+        let by_stream = |reply: &Reply| reply.heard && (asked.at..next_stream).contains(&reply.at);
         // Who sent this reply had read the lists after the ask was there, and before it fell.
         let by_list = |reply: &Reply| {
             self.streams.iter().any(|(listened, at_micros)| {
@@ -181,7 +181,13 @@ mod tests {
 
     #[test]
     fn what_fell_before_anything_later_was_heard_is_excused() {
-        let happened = [listened(10), asked("no"), asked("a"), replied("no"), fell("a")];
+        let happened = [
+            listened(10),
+            asked("no"),
+            asked("a"),
+            replied("no"),
+            fell("a"),
+        ];
         // The server was killed; the next one found the denial in the tool.
         let ledger = [delivered("no", 20, "tool_state")];
         assert!(lost(&happened, &ledger).is_empty());
@@ -190,19 +196,34 @@ mod tests {
 
     #[test]
     fn what_was_announced_before_something_that_was_heard_is_not() {
-        let happened = [listened(10), asked("no"), asked("a"), replied("no"), fell("a")];
+        let happened = [
+            listened(10),
+            asked("no"),
+            asked("a"),
+            replied("no"),
+            fell("a"),
+        ];
         assert_eq!(lost(&happened, &[delivered("no", 20, "announced")]), ["a"]);
         let later = [&happened[..], &[listened(30), asked("b"), replied("b")]].concat();
         let ledger = [
             delivered("no", 20, "tool_state"),
             delivered("b", 40, "announced"),
         ];
-        assert!(lost(&later, &ledger).is_empty(), "another stream tells nothing of it");
+        assert!(
+            lost(&later, &ledger).is_empty(),
+            "another stream tells nothing of it"
+        );
     }
 
     #[test]
     fn what_was_in_the_lists_when_an_answer_left_is_not() {
-        let happened = [asked("no"), asked("a"), listened(10), replied("no"), fell("a")];
+        let happened = [
+            asked("no"),
+            asked("a"),
+            listened(10),
+            replied("no"),
+            fell("a"),
+        ];
         let of_this_server = [delivered("no", 20, "tool_state")];
         assert_eq!(lost(&happened, &of_this_server), ["a"]);
         let of_the_one_before = [delivered("no", 5, "tool_state")];

@@ -61,7 +61,11 @@ async fn a_token_that_runs_out_ends_its_streams_and_waits() {
     let ending = async {
         wait_until_under_way(&viewer, 2).await;
         clock.advance(Duration::from_secs(59));
-        assert_eq!(bob.get("/api/v1/me").await.status, 200, "it is not over yet");
+        assert_eq!(
+            bob.get("/api/v1/me").await.status,
+            200,
+            "it is not over yet"
+        );
         clock.advance(Duration::from_secs(2));
         while stream.next().await.is_some() {}
     };

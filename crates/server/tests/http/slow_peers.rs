@@ -88,7 +88,10 @@ async fn slow_and_silent_connections_are_gone_after_their_limits_while_others_ar
     println!(
         "{PEERS} peers, the last gone after {longest} beats, health {answers} times, after {slowest} at most"
     );
-    assert!(longest < beats_in(LIMIT * 4), "one stayed for {longest} beats");
+    assert!(
+        longest < beats_in(LIMIT * 4),
+        "one stayed for {longest} beats"
+    );
     assert!(slowest < beats_in(LIMIT), "health took {slowest} beats");
     assert!(answers > 10, "health was asked for {answers} times only");
 }

@@ -110,15 +110,21 @@ impl Stage {
 
     /// A browser that was paired, with the headers that browsers send.
     pub(crate) async fn browser(&self, role: Role) -> Client {
+        let (cookie, page_key) = self.browser_secret(role).await;
+        self.nobody()
+            .with("cookie", &cookie)
+            .with("x-countersign-page", &page_key)
+    }
+
+    /// What a browser that was paired holds: its cookie, and the page's half of the secret.
+    pub(crate) async fn browser_secret(&self, role: Role) -> (String, String) {
         let reply = self.pair(&self.code(role).await).await;
         assert_eq!(reply.status, 200, "{reply:?}");
         let cookie = reply.header("set-cookie").unwrap();
         let (cookie, _) = cookie.split_once(';').unwrap();
         let body = reply.json();
         let page_key = body["page_key"].as_str().unwrap();
-        self.nobody()
-            .with("cookie", cookie)
-            .with("x-countersign-page", page_key)
+        (cookie.to_owned(), page_key.to_owned())
     }
 
     /// A one-time code.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::asking::{Reply, Wish};
 use super::wire::now_micros;
 use super::world::World;
-use super::{Faults, Happening, Outcome, ReceivedReply, Shared};
+use super::{Faults, Happening, Outcome, ReceivedReply, Shared, Trace};
 
 pub(super) fn router(shared: Shared) -> Router {
     Router::new()
@@ -24,6 +24,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .route("/__control/drop-events", post(drop_events))
         .route("/__control/fault", post(fault))
         .route("/__control/foreign-reply", post(foreign_reply))
+        .route("/__control/forget", post(forget))
         .with_state(shared)
 }
 
@@ -70,6 +71,14 @@ pub(super) struct EventBody {
 #[serde(deny_unknown_fields)]
 pub(super) struct ForeignReplyBody {
     pub(super) id: String,
+}
+
+/// The body of `POST /__control/forget`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ForgetBody {
+    pub(super) id: String,
+    pub(super) trace: Trace,
 }
 
 async fn ask(State(shared): State<Shared>, Json(body): Json<AskBody>) -> Response {
@@ -131,6 +140,10 @@ async fn foreign_reply(
     Json(body): Json<ForeignReplyBody>,
 ) -> Json<bool> {
     Json(reply_as_foreigner(&mut shared.world(), &body.id))
+}
+
+async fn forget(State(shared): State<Shared>, Json(body): Json<ForgetBody>) -> Json<bool> {
+    Json(shared.world().forget(&body.id, body.trace))
 }
 
 /// Replies as somebody would who goes past Countersign: `once`, or an empty answer.

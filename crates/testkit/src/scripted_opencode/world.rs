@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use axum::response::Response;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
 use super::asking::{Kind, Reply, Wish};
@@ -14,7 +15,7 @@ use super::event_stream::{Events, Scope};
 use super::session::{Prompt, Session};
 use super::transcript::ToolEnd;
 use super::wire::{new_id, now_micros};
-use super::{Faults, Happening, Outcome, ReceivedReply, ReplyFault};
+use super::{Faults, Happening, Outcome, ReceivedReply, ReplyFault, Trace};
 
 #[derive(Debug)]
 pub(super) struct World {
@@ -60,6 +61,9 @@ impl World {
 
     /// Opens a stream of everything that happens from now on.
     pub(super) fn listen(&mut self) -> Response {
+        if self.faults.refuse_listeners {
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        }
         self.happenings.push(Happening::Listened {
             at_micros: now_micros(),
         });
@@ -175,7 +179,10 @@ impl World {
         // Only now, as the real one does: who hears of the ask may not have seen the input yet.
         session.transcript.run_tool(&call.call_id, &wish.input);
         let directory = session.directory.clone();
-        let command = wish.input["command"].as_str().unwrap_or_default().to_owned();
+        let command = wish.input["command"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         self.happenings.push(Happening::Asked {
             id: id.clone(),
             command,
@@ -253,6 +260,23 @@ impl World {
     pub(super) fn locate(&self, id: &str) -> Option<(Kind, String)> {
         let found = self.pending.iter().find(|pending| pending.id == id)?;
         Some((found.kind, found.directory.clone()))
+    }
+
+    /// Forgets a request without a word about it, and returns whether it was there.
+    pub(super) fn forget(&mut self, id: &str, trace: Trace) -> bool {
+        let Some(at) = self.pending.iter().position(|pending| pending.id == id) else {
+            return false;
+        };
+        let forgotten = self.pending.remove(at);
+        if let Some(session) = self.session(&forgotten.session) {
+            match trace {
+                Trace::Stopped => session
+                    .transcript
+                    .end_tool(&forgotten.call_id, ToolEnd::Aborted),
+                Trace::None => session.transcript.forget_tool(&forgotten.call_id),
+            }
+        }
+        true
     }
 
     /// Aborts a session. Its asks stay listed for ever, or until somebody replies.
