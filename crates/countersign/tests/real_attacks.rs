@@ -63,7 +63,9 @@ async fn pair_a_browser(server: &TestServer) -> (String, String) {
         .header("origin", server.url())
         .json(&json!({ "code": code }));
     let response = request.send().await.expect("the server answers");
-    let cookie = response.headers()["set-cookie"].to_str().unwrap();
+    let cookie = response.headers()["set-cookie"]
+        .to_str()
+        .expect("a cookie is a text");
     let (cookie, _) = cookie.split_once(';').expect("a cookie has attributes");
     let cookie = cookie.to_owned();
     let paired: Value = response.json().await.expect("it answers with JSON");

@@ -57,7 +57,10 @@ impl Trial<'_> {
 
 /// What is so for some paths: which ids exist, and what else a request may be answered with.
 fn operation(paths: &str, ids: &[(&str, &str)], welcome: &str) -> String {
-    let ids: Vec<String> = ids.iter().map(|(name, id)| format!("{name} = '{id}'")).collect();
+    let ids: Vec<String> = ids
+        .iter()
+        .map(|(name, id)| format!("{name} = '{id}'"))
+        .collect();
     let welcome = match welcome {
         "" => String::new(),
         welcome => {
@@ -91,8 +94,12 @@ async fn people_see(server: &TestServer) -> [String; 3] {
 /// A program's life, with an ask that was handed in and has its answer.
 async fn program_sees(server: &TestServer, token: &str) -> [String; 2] {
     let api = countersign_testkit::test_server::Api::new(server.url(), Some(token.to_owned()));
-    let life = json!({ "directory": server.workspace(), "program": "opencode", "version": "1.18.33" });
-    let run = id(&api.post("/api/v1/door/runs", &life).await.expect(201), "run");
+    let life =
+        json!({ "directory": server.workspace(), "program": "opencode", "version": "1.18.33" });
+    let run = id(
+        &api.post("/api/v1/door/runs", &life).await.expect(201),
+        "run",
+    );
     let request = json!({
         "id": "per_1", "sessionID": "ses_1", "permission": "bash", "patterns": ["make"],
         "metadata": { "command": "make" }, "always": [],
@@ -114,7 +121,11 @@ async fn every_answer_is_as_described() {
     let unfit = "'2xx', 404, 422";
     let operations = [
         operation("/asks/{id}$", &[("id", &open)], ""),
-        operation("/asks/{id}/answer$", &[("id", &open)], "'2xx', 409, 410, 422"),
+        operation(
+            "/asks/{id}/answer$",
+            &[("id", &open)],
+            "'2xx', 409, 410, 422",
+        ),
         operation("/asks/{id}/settled$", &[("id", &over)], ""),
         operation("/sessions/{id}", &[("id", &session)], unfit),
         operation("/(pairings|rules|tokens)$", &[], unfit),

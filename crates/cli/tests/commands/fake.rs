@@ -38,6 +38,8 @@ pub(crate) struct Memory {
     pub(crate) cursors: Mutex<Vec<Option<String>>>,
     /// Said when a prompt was taken.
     pub(crate) prompted: Notify,
+    /// The asks that fall when [`OPEN`] is denied.
+    pub(crate) siblings: Mutex<Vec<&'static str>>,
     /// Whether the event stream waits for a prompt before it says anything.
     pub(crate) waits_for_prompt: Mutex<bool>,
 }
@@ -210,12 +212,16 @@ async fn list(
     axum::Json(json!({ "asks": asks })).into_response()
 }
 
-async fn show(Path(id): Path<AskId>) -> Response {
+async fn show(State(server): State<Server>, Path(id): Path<AskId>) -> Response {
     let id = id.to_string();
-    match known().get(id.as_str()) {
-        Some(state) => axum::Json(ask(&id, state)).into_response(),
-        None => not_found(),
+    let Some(state) = known().get(id.as_str()).copied() else {
+        return not_found();
+    };
+    let mut ask = ask(&id, state);
+    if id == OPEN {
+        ask["siblings"] = json!(*server.memory.siblings.lock().unwrap());
     }
+    axum::Json(ask).into_response()
 }
 
 async fn answer(State(server): State<Server>, Path(id): Path<AskId>, body: Bytes) -> Response {

@@ -12,10 +12,15 @@ async fn a_provider_that_fails_for_a_time_is_tried_again_and_one_that_refuses_en
 
     // It fails, drops the line in the middle, and works: the ask arrives all the same, and people are told why it took.
     let (session, ask) = stage
-        .asked("HTTPERR 503 1\nTOOL bash: touch at-last.txt\nSAY Half a\nDROP 1\nFINAL Done at last.")
+        .asked(
+            "HTTPERR 503 1\nTOOL bash: touch at-last.txt\nSAY Half a\nDROP 1\nFINAL Done at last.",
+        )
         .await;
     let told = said(&session).await;
-    assert!(told.contains("provider failed, and opencode tries again"), "{told}");
+    assert!(
+        told.contains("provider failed, and opencode tries again"),
+        "{told}"
+    );
     stage.answered(&ask, &allow_once()).await;
     stage.turn_is(&session, "completed").await;
     assert!(stage.has("at-last.txt"));
@@ -23,7 +28,9 @@ async fn a_provider_that_fails_for_a_time_is_tried_again_and_one_that_refuses_en
     assert!(told.contains("Done at last."), "{told}");
 
     // One that refuses for good: the turn fails and says what the provider said; the next one is a new start.
-    let session = api.start_and_prompt("HTTPERR 401\nTOOL bash: touch never.txt").await;
+    let session = api
+        .start_and_prompt("HTTPERR 401\nTOOL bash: touch never.txt")
+        .await;
     let outcome = api.turn_outcome(&session).await;
     assert_eq!(outcome["outcome"], "failed", "{outcome}");
     let reason = outcome["reason"].as_str().unwrap();

@@ -49,7 +49,10 @@ async fn a_file_that_may_always_be_changed_is_asked_for_once() {
     answered_by_rule(&stage, &session).await;
 
     // Another file is not, nor this one in another session; each offered option does what it says.
-    stage.api().prompt(&session, &change(&other, "one", "two")).await;
+    stage
+        .api()
+        .prompt(&session, &change(&other, "one", "two"))
+        .await;
     let ask = stage.api().wait_for_ask_of(&session).await;
     let settled = stage.answered(&ask, &option("reject")).await;
     assert_delivered(&settled, "permission.replied");
@@ -58,7 +61,9 @@ async fn a_file_that_may_always_be_changed_is_asked_for_once() {
     assert_eq!(holds(&other), "one\n");
     let (session, ask) = stage.asked(&change(&notes, "three", "four")).await;
     assert_eq!(holds(&notes), "three\n");
-    let settled = stage.answered(&ask, &json!({"answer": "option", "option": "once"})).await;
+    let settled = stage
+        .answered(&ask, &json!({"answer": "option", "option": "once"}))
+        .await;
     assert_delivered(&settled, "permission.replied");
     stage.turn_is(&session, "completed").await;
     assert_eq!(holds(&notes), "four\n");
@@ -111,7 +116,10 @@ async fn what_a_sub_agent_may_always_do_is_asked_for_once() {
     };
     let lines = |file: &str| {
         let path = stage.server.workspace().join(file);
-        std::fs::read_to_string(path).unwrap_or_default().lines().count()
+        std::fs::read_to_string(path)
+            .unwrap_or_default()
+            .lines()
+            .count()
     };
     let asked = async |prompt: &str| {
         let parent = api.start_and_prompt(prompt).await;
@@ -143,7 +151,8 @@ async fn what_a_sub_agent_may_always_do_is_asked_for_once() {
     assert_delivered(&settled, "permission.replied");
     stage.turn_is(&parent, "completed").await;
     assert_eq!(lines("own.txt"), 1);
-    api.prompt(&parent, "TOOL bash: echo again >> own.txt").await;
+    api.prompt(&parent, "TOOL bash: echo again >> own.txt")
+        .await;
     let ask = api.wait_for_ask_of(&parent).await;
     let settled = stage.answered(&ask, &option("reject")).await;
     assert_delivered(&settled, "permission.replied");

@@ -117,7 +117,9 @@ async fn a_reason_that_waits_for_the_session_to_rest_is_said_though_others_spoke
     eventually(PATIENCE, "the engine hears the reason", async || {
         let messages = scene.server.engine().get(&path).await;
         let messages = messages.to_string();
-        messages.contains("The reason: the moon is full").then_some(())
+        messages
+            .contains("The reason: the moon is full")
+            .then_some(())
     })
     .await;
     let outcome = api.turn_outcome(&scene.session).await;

@@ -46,5 +46,8 @@ async fn the_socket_is_no_way_for_a_cookie() {
     let on_socket = show(Client::local(&stage.socket));
     let on_socket = on_socket.get("/api/v1/me").await.json();
     assert_eq!(on_socket["surface"], "cli");
-    assert!(on_socket["grants"].as_array().unwrap().len() > 1, "{on_socket}");
+    assert!(
+        on_socket["grants"].as_array().unwrap().len() > 1,
+        "{on_socket}"
+    );
 }

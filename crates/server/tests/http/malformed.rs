@@ -47,7 +47,8 @@ async fn targets(stage: &Stage) -> Vec<Target> {
     let owner = stage.client(Role::Owner).await;
     let agent = stage.client(Role::Agent).await;
     let of_people = of_people.map(|(path, good)| (path, good, &owner));
-    let of_programs = of_programs(&agent).await;
+    let workspaces = owner.get("/api/v1/workspaces").await.json();
+    let of_programs = of_programs(&agent, &workspaces["workspaces"][0]["path"]).await;
     let of_programs = of_programs.map(|(path, good)| (path, good, &agent));
     let typed = |client: &Client| client.with("content-type", "application/json");
     of_people
@@ -62,10 +63,9 @@ async fn targets(stage: &Stage) -> Vec<Target> {
 }
 
 /// What a program that hands its asks in sends, once it has announced itself and asked.
-async fn of_programs(agent: &Client) -> [(String, Value); 4] {
+async fn of_programs(agent: &Client, directory: &Value) -> [(String, Value); 4] {
     let runs = "/api/v1/door/runs".to_owned();
-    let life =
-        json!({ "directory": "/home/ada/project", "program": "opencode", "version": "1.18.33" });
+    let life = json!({ "directory": directory, "program": "opencode", "version": "1.18.33" });
     let begun = agent.post(&runs, &life).await;
     assert_eq!(begun.status, 201, "{begun:?}");
     let run = format!("{runs}/{}", begun.json()["run"].as_str().unwrap());
@@ -78,12 +78,18 @@ async fn of_programs(agent: &Client) -> [(String, Value); 4] {
     let ask = json!({ "kind": "permission", "request": request, "session": session });
     let handed_in = agent.post(&asks, &ask).await;
     assert_eq!(handed_in.status, 201, "{handed_in:?}");
-    let report = format!("{asks}/{}/report", handed_in.json()["ask"].as_str().unwrap());
+    let report = format!(
+        "{asks}/{}/report",
+        handed_in.json()["ask"].as_str().unwrap()
+    );
     [
         (runs, life),
         (format!("{run}/alive"), json!({ "process": null })),
         (asks, ask),
-        (report, json!({ "outcome": "answered_here", "reply": "once" })),
+        (
+            report,
+            json!({ "outcome": "answered_here", "reply": "once" }),
+        ),
     ]
 }
 

@@ -200,13 +200,20 @@ fn broker_settings(directory: &TempDir) -> Settings {
         data_directory: directory.path().to_owned(),
         own_program: "/nonexistent".into(),
         owner_name: "ada".to_owned(),
-        workspaces: vec![("/home/ada/project".to_owned(), "project".to_owned())],
+        workspaces: vec![(project(directory), "project".to_owned())],
         engine: EngineChoice::None,
         agents: Vec::new(),
         foreign_answer: ForeignAnswer::Abort,
         ask_expiry: None,
         lonely_limit_s: 60,
     }
+}
+
+/// The folder of the workspace, which is there.
+fn project(directory: &TempDir) -> String {
+    let path = directory.path().canonicalize().unwrap().join("project");
+    std::fs::create_dir(&path).unwrap();
+    path.to_str().unwrap().to_owned()
 }
 
 fn session(workspace: WorkspaceId) -> Session {
