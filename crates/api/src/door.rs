@@ -31,6 +31,7 @@ pub struct NewDoorRun {
     /// The number of its process, if it runs on the server's machine: what descends from it is an agent's
     /// and may not answer, and when it ends so does this life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>, maximum = 4_294_967_295_u64)]
     pub process: Option<u32>,
 }
 
@@ -40,6 +41,7 @@ pub struct NewDoorRun {
 pub struct DoorAlive {
     /// The number of its process, as when it was announced: a server that was restarted has forgotten it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>, maximum = 4_294_967_295_u64)]
     pub process: Option<u32>,
 }
 

@@ -20,7 +20,7 @@ use crate::origin::Hosts;
 use crate::state::Server;
 
 /// Where a page of ours sends its half of the browser's secret.
-const PAGE_HEADER: &str = "x-countersign-page";
+pub(crate) const PAGE_HEADER: &str = "x-countersign-page";
 
 /// What is known of a connection's other end.
 #[derive(Debug, Clone, Copy)]

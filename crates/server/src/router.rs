@@ -12,6 +12,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::auth::PAGE_HEADER;
 use crate::endpoints::{
     alarms, app, asks, attachments, audit, docs, door, engines, events, health, pairing, rules,
     sessions, settings, tokens, workspaces,
@@ -30,7 +31,7 @@ use crate::state::Server;
     ),
     components(schemas(Event, Delta, AcpRequest)),
     modifiers(&Credentials),
-    security(("bearer" = []), ("cookie" = []))
+    security(("bearer" = []), ("cookie" = [], "page" = []))
 )]
 struct ApiDocument;
 
@@ -45,8 +46,16 @@ impl Modify for Credentials {
             .description(Some("A token: `cs_…`"))
             .build();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-        let cookie = ApiKeyValue::with_description("countersign", "A paired browser's cookie");
+        let cookie = ApiKeyValue::with_description(
+            "countersign_8787",
+            "A paired browser's half of its secret; the number is the server's port",
+        );
         components.add_security_scheme("cookie", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
+        let page = ApiKeyValue::with_description(
+            PAGE_HEADER,
+            "The page's half of the browser's secret, which pairing returns as `page_key`",
+        );
+        components.add_security_scheme("page", SecurityScheme::ApiKey(ApiKey::Header(page)));
     }
 }
 

@@ -970,7 +970,7 @@ export interface components {
         /** @description Shows that a program is still there. */
         DoorAlive: {
             /**
-             * Format: int32
+             * Format: int64
              * @description The number of its process, as when it was announced: a server that was restarted has forgotten it.
              */
             process?: number | null;
@@ -1396,7 +1396,7 @@ export interface components {
             /** @description The directory it works in; it is in a workspace of this server. */
             directory: string;
             /**
-             * Format: int32
+             * Format: int64
              * @description The number of its process, if it runs on the server's machine: what descends from it is an agent's
              *     and may not answer, and when it ends so does this life.
              */

@@ -439,10 +439,19 @@ impl EngineRun {
         let Some(messages) = self.finished_messages(session, &turns).await? else {
             return Ok(());
         };
-        // A prompt that came while another turn was under way is part of that turn and ends with it.
+        let unsent = shared
+            .store
+            .unsent_turns(session.workspace, Session::OPENCODE)
+            .await?;
+        // A prompt that came while another turn was under way is part of that turn and ends with it, but for one that
+        // has not left yet: the rest sends it.
         let mut outcome = otherwise;
         for turn in turns.iter().rev() {
-            outcome = verdict::outcome(&messages, &turn.native_id).or(outcome);
+            let own = verdict::outcome(&messages, &turn.native_id);
+            if own.is_none() && unsent.contains(turn) {
+                continue;
+            }
+            outcome = own.or(outcome);
             if let Some(outcome) = &outcome {
                 shared
                     .store

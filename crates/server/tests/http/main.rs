@@ -13,6 +13,7 @@ mod grants;
 mod local;
 mod malformed;
 mod origins;
+mod own_time;
 mod pairing;
 mod resuming;
 mod revoking;
