@@ -11,11 +11,13 @@ mod mode;
 mod normal;
 mod play;
 mod repertoire;
+mod replay;
 mod script;
 
 pub use mode::Mode;
 pub use normal::{FOREIGN_SESSION, SESSION};
 pub use play::run;
+pub use replay::{LAST_COMMAND, REPLAY};
 pub use script::Stage;
 
 /// The file that shows that an ask was allowed: one line for each.

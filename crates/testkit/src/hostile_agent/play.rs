@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::mode::Mode;
 use super::normal::SESSION;
 use super::script::{Act, Script, Stage, Survivor};
-use super::{APPROVED, LIFETIME, OUTLIVING};
+use super::{APPROVED, LIFETIME, OUTLIVING, REPLAY, replay};
 
 /// The words on the command line that start a process that outlives the agent.
 const LINGER: &str = "--linger";
@@ -42,6 +42,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     let word = arguments.first().map_or("", String::as_str);
     match (word, Mode::named(word)) {
         (LINGER, _) => leave(linger),
+        (REPLAY, _) => replay::run(),
         (LINGER_STUBBORNLY, _) => deaf_to_term(|| leave(linger)),
         (_, Some(mode)) => Player::new(mode).play(),
         (_, None) => {
@@ -297,7 +298,7 @@ fn fill(out: &mut impl Write, size: usize) -> io::Result<()> {
     out.flush()
 }
 
-fn append(path: &Path, line: &str) -> io::Result<()> {
+pub(super) fn append(path: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     file.write_all(format!("{line}\n").as_bytes())
 }
