@@ -20,6 +20,7 @@ use rand::rngs::StdRng;
 use serde_json::Value;
 
 use crate::finding::{Broken, hold};
+use crate::ration::within;
 use crate::reader;
 
 /// The directory in which the sessions of the recorded transcripts worked.
@@ -36,12 +37,19 @@ pub(crate) fn feed(bytes: &[u8], dice: &mut StdRng) -> Result<(), Broken> {
         };
         match message::read(&line.text) {
             Incoming::Request { id, method, params } => {
-                take_request(&id, &method, &params, &mut calls, &agent, dice)?;
+                let request = Request {
+                    id: &id,
+                    params: &params,
+                    fed: bytes.len(),
+                };
+                take_request(&request, &method, &mut calls, &agent, dice)?;
             }
-            Incoming::Notification { params, .. } => take_update(&params, &mut calls),
+            Incoming::Notification { params, .. } => {
+                within(bytes.len(), || take_update(&params, &mut calls))?;
+            }
             Incoming::Response { id, outcome } => {
                 if let Ok(result) = outcome {
-                    take_result(&result)?;
+                    take_result(&result, bytes.len())?;
                 }
                 let ours = id.ours();
                 let text = serde_json::from_str::<Value>(id.text()).ok();
@@ -69,29 +77,38 @@ fn take_update(params: &Params, calls: &mut ToolCalls) {
     }
 }
 
+/// A request, and how much was fed until it came.
+struct Request<'a> {
+    id: &'a RpcId,
+    params: &'a Params,
+    fed: usize,
+}
+
 fn take_request(
-    id: &RpcId,
+    request: &Request<'_>,
     method: &str,
-    params: &Params,
     calls: &mut ToolCalls,
     agent: &Agent,
     dice: &mut StdRng,
 ) -> Result<(), Broken> {
+    let Request { id, params, fed } = *request;
     match method {
         ask::METHOD => {
-            let Ok(asked) = permission_ask(id, params, calls, agent, Path::new(DIRECTORY)) else {
+            let directory = Path::new(DIRECTORY);
+            let asked = within(fed, || permission_ask(id, params, calls, agent, directory))?;
+            let Ok(asked) = asked else {
                 return Ok(());
             };
             is_what_was_asked(id, params, &asked)?;
             is_shown(&asked)?;
-            replies(id, &asked, dice)
+            within(fed, || replies(id, &asked, dice))?
         }
         elicitation::METHOD => {
-            let Ok(asked) = elicitation_ask(id, params, "any") else {
+            let Ok(asked) = within(fed, || elicitation_ask(id, params, "any"))? else {
                 return Ok(());
             };
             hold!(asked.person.is_some(), "a rule may answer a question");
-            answers(id, &asked, dice)
+            within(fed, || answers(id, &asked, dice))?
         }
         _ => Ok(()),
     }
@@ -295,13 +312,11 @@ fn answers(id: &RpcId, asked: &EngineAsk, dice: &mut StdRng) -> Result<(), Broke
 }
 
 /// A result can be the answer to anything that we ask.
-fn take_result(result: &Params) -> Result<(), Broken> {
+fn take_result(result: &Params, fed: usize) -> Result<(), Broken> {
     for offer in [Offer::One, Offer::Two] {
-        if let Ok(described) = initialize::read(offer, result) {
-            let version = result
-                .value()
-                .ok()
-                .and_then(|value| value["protocolVersion"].as_i64());
+        if let Ok(described) = within(fed, || initialize::read(offer, result))? {
+            let plain: Option<Value> = serde_json::from_str(result.text()).ok();
+            let version = plain.and_then(|value| value["protocolVersion"].as_i64());
             hold!(
                 matches!(version, Some(1 | 2)),
                 "version {version:?} is spoken"
@@ -312,10 +327,10 @@ fn take_result(result: &Params) -> Result<(), Broken> {
             );
         }
     }
-    drop(session::read_opened(result));
-    drop(session::read_list(result));
+    within(fed, || session::read_opened(result))?;
+    within(fed, || session::read_list(result))?;
     for shape in [Shape::One, Shape::Two] {
-        drop(session::read_prompt(shape, result));
+        within(fed, || session::read_prompt(shape, result))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use countersign_testkit::Seed;
 
 use crate::corpus::Corpus;
 use crate::finding::{Broken, Finding};
-use crate::{dispatcher, mutation, ration, reader};
+use crate::{dispatcher, mutation, reader};
 
 /// What is fed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -92,11 +92,9 @@ impl Hunt<'_> {
     fn trial(self, trial: u64) -> (usize, Option<Finding>) {
         let mut dice = self.seed.dice(&format!("{:?} {trial}", self.target));
         let input = mutation::stream(self.corpus, &mut dice);
-        let fed = AssertUnwindSafe(|| {
-            ration::within(input.len(), || match self.target {
-                Target::Reader => reader::feed(&input, &mut dice),
-                Target::Dispatcher => dispatcher::feed(&input, &mut dice),
-            })
+        let fed = AssertUnwindSafe(|| match self.target {
+            Target::Reader => reader::feed(&input, &mut dice),
+            Target::Dispatcher => dispatcher::feed(&input, &mut dice),
         });
         let broken = match panic::catch_unwind(fed) {
             Ok(kept) => kept.err(),

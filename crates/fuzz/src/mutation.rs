@@ -14,11 +14,17 @@ const MESSAGES: usize = 6;
 /// The most changes that are made to one message.
 const CHANGES: usize = 4;
 /// One stream in so many is swollen: what takes too much memory or time shows only when there is much of it.
-const SWOLLEN: u32 = 150;
+const SWOLLEN: u32 = 1_000;
+/// The most bytes of one thing said over and over.
+const REPEATED: usize = 1_000_000;
 
 /// A stream of changed messages.
 pub fn stream(corpus: &Corpus, dice: &mut StdRng) -> Vec<u8> {
     let mut stream = Vec::new();
+    if dice.random_ratio(1, SWOLLEN) {
+        let word = words::repeated(dice);
+        stream = word.repeat(dice.random_range(0..REPEATED / word.len()));
+    }
     for _ in 0..dice.random_range(1..=MESSAGES) {
         stream.extend(message(corpus, dice));
         stream.extend_from_slice(words::line_end(dice));

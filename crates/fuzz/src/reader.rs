@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::finding::{Broken, hold};
 use crate::mutation;
+use crate::ration::within;
 
 /// More than is kept of a line that is noise.
 const NOISE: usize = 2_000;
@@ -16,7 +17,7 @@ const NOISE: usize = 2_000;
 /// Feeds `bytes` to the reader in every way that they can come.
 pub(crate) fn feed(bytes: &[u8], dice: &mut StdRng) -> Result<(), Broken> {
     let limit = [16, 200, 5_000, LINE_LIMIT][dice.random_range(0..4)];
-    let pieces = whole(bytes, limit);
+    let pieces = within(bytes.len(), || whole(bytes, limit))?;
     look_at(&pieces, bytes.len(), limit)?;
     in_parts(bytes, limit, &pieces, dice)?;
     from_the_middle(bytes, limit, &pieces, dice)?;
@@ -181,7 +182,7 @@ fn read_line(line: &str) -> Result<(), Broken> {
     let named = plain
         .as_ref()
         .and_then(|message| message.get("method")?.as_str());
-    match message::read(line) {
+    match within(line.len(), || message::read(line))? {
         Incoming::Request { id, method, .. } => {
             echoes(&id, line)?;
             hold!(

@@ -11,6 +11,9 @@ use serde::de::IgnoredAny;
 /// The longest line that is read, in bytes.
 pub const LINE_LIMIT: usize = 8 * 1024 * 1024;
 
+/// The most values that a line is taken apart into; what follows them stays together and is no message.
+const VALUES: usize = 1_000;
+
 /// The mark that some programs begin their output with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -175,7 +178,10 @@ fn take_line(bytes: &[u8], place: &Range<u64>, found: &mut Vec<Piece>) {
     }
     let ending = unmarked.len() - unmarked.trim_ascii_end().len();
     let mut start = place.start;
-    while let Some(length) = first_value(rest) {
+    for _ in 0..VALUES {
+        let Some(length) = first_value(rest) else {
+            break;
+        };
         let (value, after) = rest.split_at(length);
         let after = after.trim_ascii_start();
         if after.is_empty() {

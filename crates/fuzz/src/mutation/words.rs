@@ -200,6 +200,21 @@ const BYTES: &[&[u8]] = &[
     b"} {",
 ];
 
+/// Pieces of lines that hold many values, or seem to.
+const REPEATED: &[&[u8]] = &[
+    b"{}",
+    b"{} ",
+    b"[]",
+    b"[",
+    b"{\"\":",
+    b"{\"a\":1}",
+    b"{\"a\":\"}{\"}",
+    b"}{",
+    b"{\"id\":1,\"method\":\"m\"}",
+    b"\xff",
+    b" ",
+];
+
 fn any<'a, T: ?Sized>(list: &[&'a T], dice: &mut StdRng) -> &'a T {
     list[dice.random_range(0..list.len())]
 }
@@ -218,6 +233,11 @@ pub(super) fn line_end(dice: &mut StdRng) -> &'static [u8] {
 
 pub(super) fn bytes(dice: &mut StdRng) -> &'static [u8] {
     any(BYTES, dice)
+}
+
+/// Something that is glued to itself.
+pub(super) fn repeated(dice: &mut StdRng) -> &'static [u8] {
+    any(REPEATED, dice)
 }
 
 /// A value of any kind.
