@@ -13,6 +13,7 @@ mod noise;
 mod opening;
 mod roster;
 mod turns;
+mod unwritten;
 mod wire;
 mod words;
 

@@ -23,6 +23,8 @@ use crate::mutation;
 const REPLAYING: &str = "replaying";
 /// How many streams are said in one turn.
 const STREAMS: usize = 10;
+/// How long a session is fed: its agent lives only so long.
+const SESSION: Duration = Duration::from_mins(1);
 /// How many asks are looked at together.
 const PAGE: usize = 50;
 /// How much memory the server may have more than when it was idle, in KiB.
@@ -56,6 +58,15 @@ pub struct Fed {
     pub replies: u64,
 }
 
+impl Fed {
+    fn add(&mut self, more: Self) {
+        self.streams += more.streams;
+        self.bytes += more.bytes;
+        self.requests += more.requests;
+        self.replies += more.replies;
+    }
+}
+
 /// Attacks a server of its own, and fails if it does not withstand.
 pub async fn attack(corpus: &Corpus, attack: &Attack) -> anyhow::Result<Fed> {
     LocalSet::new().run_until(attack_here(corpus, attack)).await
@@ -72,31 +83,33 @@ async fn attack_here(corpus: &Corpus, attack: &Attack) -> anyhow::Result<Fed> {
     let mut server = setup.start().await;
     let idle = anonymous_memory(server.program().id());
     let bystander = server.api().start_session_with("demo").await;
-    let mut sessions = JoinSet::new();
-    for number in 0..attack.sessions {
-        let session = Attacker {
-            api: server.api().clone(),
-            corpus: corpus.clone(),
-            dice: attack.seed.dice(&format!("session {number}")),
-            directory: tempfile::tempdir().context("failed to make a directory")?,
-            end: Instant::now() + attack.time,
-            server: server.program().id(),
-            most: 0,
-        };
-        sessions.spawn_local(session.feed());
-    }
+    let end = Instant::now() + attack.time;
     let mut fed = Fed::default();
     let mut most = idle;
-    while !sessions.is_empty() {
-        // Whatever the others say, this one gets on.
-        works_on(server.api(), &bystander).await?;
-        if let Some(ended) = sessions.try_join_next() {
-            let (fed_there, most_there) = ended.context("a session failed")??;
-            fed.streams += fed_there.streams;
-            fed.bytes += fed_there.bytes;
-            fed.requests += fed_there.requests;
-            fed.replies += fed_there.replies;
-            most = most.max(most_there);
+    while Instant::now() < end {
+        let mut sessions = JoinSet::new();
+        for number in 0..attack.sessions {
+            let session = Attacker {
+                api: server.api().clone(),
+                corpus: corpus.clone(),
+                dice: attack
+                    .seed
+                    .dice(&format!("session {number} after {}", fed.streams)),
+                directory: tempfile::tempdir().context("failed to make a directory")?,
+                end: end.min(Instant::now() + SESSION),
+                server: server.program().id(),
+                most: 0,
+            };
+            sessions.spawn_local(session.feed());
+        }
+        while !sessions.is_empty() {
+            // Whatever the others say, this one gets on.
+            works_on(server.api(), &bystander).await?;
+            if let Some(ended) = sessions.try_join_next() {
+                let (more, most_there) = ended.context("a session failed")??;
+                fed.add(more);
+                most = most.max(most_there);
+            }
         }
     }
     works_on(server.api(), &bystander).await?;
@@ -176,7 +189,7 @@ impl Attacker {
         let file = self.directory.path().join(format!("{number}.stream"));
         std::fs::write(&file, bytes).context("failed to write a stream")?;
         self.api.prompt(session, &file.to_string_lossy()).await;
-        let said = format!("the agent ends its turn; it said {}", self.kept(&file));
+        let said = format!("the agent ends its turn; it said {}", Self::kept(&file));
         eventually(PATIENCE, &said, async || {
             self.deny_all(session).await;
             let session = self.api.session(session).await;
@@ -203,7 +216,7 @@ impl Attacker {
     }
 
     /// Where a stream is that somebody may want to see if this fails.
-    fn kept(&self, file: &Path) -> String {
+    fn kept(file: &Path) -> String {
         let copy = std::env::temp_dir().join("countersign-fuzzed-last.stream");
         match std::fs::copy(file, &copy) {
             Ok(_) => copy.display().to_string(),

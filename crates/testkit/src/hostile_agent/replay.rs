@@ -120,7 +120,7 @@ impl Replay {
     /// In a file the id of the prompt stands within quotes, in the templates of a plain agent it brings them along.
     fn fill_in(&self, bytes: Vec<u8>, id: &str) -> Vec<u8> {
         let unquoted = self.prompt.trim_matches('"');
-        let filled = [
+        [
             ("\"id\":$PROMPT", format!("\"id\":{}", self.prompt).as_str()),
             ("$PROMPT", unquoted),
             ("$ID", id),
@@ -130,8 +130,7 @@ impl Replay {
         .into_iter()
         .fold(bytes, |bytes, (template, text)| {
             replaced(&bytes, template.as_bytes(), text.as_bytes())
-        });
-        filled
+        })
     }
 }
 
