@@ -66,6 +66,10 @@ impl Bench {
         fuzz_seconds: Option<u64>,
         directory: &Path,
     ) -> anyhow::Result<Self> {
+        // Processes are told by the place that they were started with.
+        let directory = directory
+            .canonicalize()
+            .context("the directory for ledgers is not there")?;
         let root = tempfile::Builder::new()
             .prefix("bench-")
             .tempdir_in(directory)

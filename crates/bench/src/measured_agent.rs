@@ -1,6 +1,7 @@
 //! An ACP agent that is nothing but quick: what stands between it and people is what is measured.
 //!
-//! `TELL <n>` has it tell `n` pieces of news as fast as they are taken, `ASK` has it ask for leave and say when that was.
+//! `PREPARE <n>` has it make `n` pieces of news up, `TELL` has it tell them as fast as they are taken, and `ASK` has it ask
+//! for leave and say when that was.
 //! It never asks for anything that it would do.
 
 use std::io::{self, BufRead as _, Write as _};
@@ -21,50 +22,70 @@ const ROUND: usize = 200;
 
 /// Answers until nobody asks any more.
 pub(crate) fn run() -> ExitCode {
-    match converse() {
+    let agent = MeasuredAgent {
+        session: format!("measured-{}", std::process::id()),
+        prepared: Vec::new(),
+        asked_by: Value::Null,
+    };
+    match agent.converse() {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn converse() -> io::Result<()> {
-    let session = format!("measured-{}", std::process::id());
-    let mut out = io::stdout().lock();
-    let mut asked_by = Value::Null;
-    for line in io::stdin().lock().lines() {
-        let message: Value = serde_json::from_str(&line?)?;
-        let id = message["id"].clone();
-        let said = match message["method"].as_str() {
-            Some("initialize") => line_of(&response(
-                &id,
-                &json!({ "protocolVersion": 1, "agentCapabilities": {} }),
-            )),
-            Some("session/new") => line_of(&response(&id, &json!({ "sessionId": session }))),
-            Some("session/prompt") => {
-                let prompt = message["params"]["prompt"][0]["text"]
-                    .as_str()
-                    .unwrap_or_default();
-                match prompt.split_once(' ') {
-                    Some(("TELL", count)) => {
-                        let mut news = news(&session, count.parse().unwrap_or_default());
-                        news.extend(line_of(&ended(&id)));
-                        news
-                    }
-                    _ if prompt == "ASK" => {
-                        asked_by = id;
-                        line_of(&ask(&session))
-                    }
-                    _ => line_of(&ended(&id)),
+struct MeasuredAgent {
+    session: String,
+    /// What it will tell.
+    prepared: Vec<u8>,
+    /// The id of the prompt in which it asked.
+    asked_by: Value,
+}
+
+impl MeasuredAgent {
+    fn converse(mut self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        for line in io::stdin().lock().lines() {
+            let message: Value = serde_json::from_str(&line?)?;
+            let id = message["id"].clone();
+            let said = match message["method"].as_str() {
+                Some("initialize") => {
+                    let result = json!({ "protocolVersion": 1, "agentCapabilities": {} });
+                    line_of(&response(&id, &result))
                 }
-            }
-            // The only thing that it asks for was answered.
-            None => line_of(&ended(&asked_by)),
-            Some(_) => continue,
-        };
-        out.write_all(&said)?;
-        out.flush()?;
+                Some("session/new") => {
+                    line_of(&response(&id, &json!({ "sessionId": self.session })))
+                }
+                Some("session/prompt") => {
+                    let prompt = &message["params"]["prompt"][0]["text"];
+                    let (told, rest) = self.prompted(prompt.as_str().unwrap_or_default(), &id);
+                    out.write_all(&told)?;
+                    rest
+                }
+                // The only thing that it asks for was answered.
+                None => line_of(&ended(&self.asked_by)),
+                Some(_) => continue,
+            };
+            out.write_all(&said)?;
+            out.flush()?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// What a prompt has it say: what was prepared, and the rest.
+    fn prompted(&mut self, prompt: &str, id: &Value) -> (Vec<u8>, Vec<u8>) {
+        match prompt.split_once(' ').unwrap_or((prompt, "")) {
+            ("PREPARE", count) => {
+                self.prepared = news(&self.session, count.parse().unwrap_or_default());
+                (vec![], line_of(&ended(id)))
+            }
+            ("TELL", _) => (std::mem::take(&mut self.prepared), line_of(&ended(id))),
+            ("ASK", _) => {
+                self.asked_by = id.clone();
+                (vec![], line_of(&ask(&self.session)))
+            }
+            _ => (vec![], line_of(&ended(id))),
+        }
+    }
 }
 
 fn line_of(message: &Value) -> Vec<u8> {
@@ -90,7 +111,7 @@ fn ask(session: &str) -> Value {
 }
 
 /// So many pieces of news, each on a line.
-pub(crate) fn news(session: &str, count: usize) -> Vec<u8> {
+fn news(session: &str, count: usize) -> Vec<u8> {
     let words = [
         "The ", "test ", "fails ", "because ", "the ", "lock ", "is ", "held ", "across ", "an ",
         "await. ",
