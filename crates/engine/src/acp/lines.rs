@@ -6,6 +6,7 @@
 use std::mem;
 use std::ops::Range;
 
+use memchr::{memchr, memchr_iter};
 use serde::de::IgnoredAny;
 
 /// The longest line that is read, in bytes.
@@ -118,7 +119,7 @@ impl LineReader {
             self.next = offset;
             self.state = State::Torn;
         }
-        while let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
+        while let Some(length) = memchr(b'\n', rest) {
             let (line, after) = rest.split_at(length + 1);
             self.next += line.len() as u64;
             self.end_line(&line[..length], &mut found);
@@ -210,14 +211,10 @@ fn first_value(bytes: &[u8]) -> Option<usize> {
     if bytes.first() != Some(&b'{') {
         return None;
     }
-    let mut closed = false;
     let suspicious = bytes.last() != Some(&b'}')
-        || bytes.iter().any(|byte| match byte {
-            b'{' => closed,
-            byte => {
-                closed = *byte == b'}' || (closed && byte.is_ascii_whitespace());
-                false
-            }
+        || memchr_iter(b'}', bytes).any(|place| {
+            let mut after = bytes[place + 1..].iter();
+            after.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
         });
     if !suspicious {
         return None;

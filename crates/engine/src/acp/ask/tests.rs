@@ -360,9 +360,10 @@ fn what_is_nested_deeply_is_shown_without_the_space_that_this_would_take() {
 #[test]
 fn many_changes_are_looked_at_no_longer_than_one() {
     let old = |number: usize| {
-        (0..400)
-            .map(|line| format!("{}\n", (line * number) % 97))
-            .collect::<String>()
+        let lines: Vec<String> = (0..400)
+            .map(|line| ((line * number) % 97).to_string())
+            .collect();
+        lines.join("\n")
     };
     let content: Vec<Value> = (1..200)
         .map(|number| json!({ "type": "diff", "path": "a", "oldText": old(number), "newText": old(number + 31) }))
