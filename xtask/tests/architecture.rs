@@ -192,9 +192,11 @@ fn the_testkit_is_for_tests_and_measurements_alone() {
     let arrows = Arrows::read();
     assert_eq!(
         arrows.that_name("countersign-testkit"),
-        ["countersign-bench"]
+        ["countersign-bench", "countersign-fuzz"]
     );
-    assert!(arrows.that_name("countersign-bench").is_empty());
+    for package in ["countersign-bench", "countersign-fuzz"] {
+        assert!(arrows.that_name(package).is_empty());
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod prompting;
 mod roster;
 mod settings;
 mod turns;
+mod unwritten;
 mod wire;
 mod words;
 

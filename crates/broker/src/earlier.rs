@@ -7,7 +7,7 @@ use countersign_core::session::Session;
 use crate::Broker;
 use crate::acp::is_id;
 use crate::error::BrokerError;
-use crate::sessions::{NewSessionWish, SessionContext};
+use crate::sessions::{NO_ENGINE, NewSessionWish, SessionContext};
 use crate::supervisor::{list_earlier, take_up_earlier};
 
 /// A session that an engine had before.

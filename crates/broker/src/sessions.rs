@@ -17,7 +17,7 @@ const SESSION_LIMIT: i64 = 500;
 /// The longest prompt, in bytes.
 const PROMPT_LIMIT: usize = 1 << 20;
 /// What somebody is told who names no engine where there is no usual one.
-const NO_ENGINE: &str = "this workspace has no engine of its own. Name an agent with `--engine`; \
+pub(crate) const NO_ENGINE: &str = "this workspace has no engine of its own. Name an agent with `--engine`; \
      `countersign engines` lists them";
 
 /// A session with what has to be known to talk in it.

@@ -6,6 +6,7 @@
 
 pub mod agents;
 pub mod ask;
+mod density;
 pub mod elicitation;
 mod fields;
 pub mod hosted;

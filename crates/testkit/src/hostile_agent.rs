@@ -12,12 +12,14 @@ mod normal;
 mod play;
 mod puppet;
 mod repertoire;
+mod replay;
 mod script;
 
 pub use mode::Mode;
 pub use normal::{FOREIGN_SESSION, SESSION};
 pub use play::run;
 pub use puppet::{Puppet, Strings};
+pub use replay::{LAST_COMMAND, REPLAY};
 pub use script::Stage;
 
 /// The file that shows that an ask was allowed: one line for each.

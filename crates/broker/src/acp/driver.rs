@@ -9,6 +9,7 @@ use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::{Activity, Session, TurnOutcome};
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::Shape;
+use countersign_engine::acp::lines::Piece;
 use countersign_engine::acp::message::RpcId;
 use countersign_engine::acp::tool_call::ToolCalls;
 use countersign_engine::keeper::Keeper;
@@ -19,6 +20,7 @@ use crate::acp::answers;
 use crate::acp::hosting::{self, Hosting, Means};
 use crate::acp::noise::Noises;
 use crate::acp::settings::Settings;
+use crate::acp::unwritten::Unwritten;
 use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
 use crate::acp::words::{Page, Words};
 use crate::acp::{Agents, Lifetime, Order, Orders, Shared, failed, tell_failure};
@@ -29,7 +31,7 @@ const EXIT_LIMIT: Duration = Duration::from_secs(5);
 /// How long the keeper may take to hear that everything was taken.
 const LAST_WORD: Duration = Duration::from_secs(1);
 /// How much more output is taken before that is noted down.
-const NOTE_TAKEN: u64 = 64 * 1024;
+const NOTE_TAKEN: u64 = 256 * 1024;
 /// How far behind a tool call that has not ended may hold the output: a later request may only name it.
 const TOOL_SPAN: u64 = 2 * 1024 * 1024;
 /// More asks of one life than an agent can wait for at once: those that were withdrawn last.
@@ -61,6 +63,7 @@ pub(super) struct Driver {
     pub(super) settings: Settings,
     /// What is done for the agent.
     pub(super) hosting: Hosting,
+    unwritten: Unwritten,
     /// The asks of this life that are not over.
     pub(super) asks: BTreeSet<AskId>,
     /// Which of them waits for which tool call.
@@ -133,6 +136,7 @@ impl Driver {
             words: Words::default(),
             settings: Settings::new(life.told),
             hosting,
+            unwritten: Unwritten::default(),
             asks: BTreeSet::new(),
             asking: BTreeMap::new(),
             has_parcels: false,
@@ -170,6 +174,7 @@ impl Driver {
             clock,
             live,
             session: &self.session,
+            unwritten: &self.unwritten,
         }
     }
 
@@ -208,6 +213,10 @@ impl Driver {
                 head.mark_unchanged();
                 self.carry().await?;
             }
+            if self.incoming.is_drained() || !self.out.has_room() {
+                self.catch_up().await?;
+                self.note_taken(NOTE_TAKEN).await?;
+            }
             let watchdog = self.cancelled_until.unwrap_or_else(Instant::now);
             let set_by = self.settings.until.unwrap_or_else(Instant::now);
             tokio::select! {
@@ -225,21 +234,8 @@ impl Driver {
                     None => return Ok(Over::Ending),
                 },
                 heard = self.incoming.next(), if self.out.has_room() && self.hosting.has_room() => match heard {
-                    Some(Heard::Piece(piece)) => {
-                        if let Err(error) = self.take(&piece).await {
-                            // Taking it in again changes nothing, and losing it would.
-                            self.incoming.put_back(piece);
-                            return Err(error);
-                        }
-                        if self.incoming.is_drained() {
-                            self.settle_calls().await?;
-                            self.note_taken(NOTE_TAKEN).await?;
-                        }
-                    }
-                    Some(Heard::Skipped) => {
-                        self.finish_words().await?;
-                        self.note_taken(NOTE_TAKEN).await?;
-                    }
+                    Some(Heard::Piece(piece)) => self.take_all(piece).await?,
+                    Some(Heard::Skipped) => self.finish_words().await?,
                     None => return Ok(Over::Silent),
                 },
                 done = self.out.progress(), if !self.out.is_idle() => {
@@ -260,6 +256,21 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Takes in a piece, and what came with it.
+    async fn take_all(&mut self, first: Piece) -> Result<(), StoreError> {
+        let mut next = Some(first);
+        while let Some(piece) = next {
+            if let Err(error) = self.take(&piece).await {
+                // Taking it in again changes nothing, and losing it would.
+                self.incoming.put_back(piece);
+                return Err(error);
+            }
+            let has_room = self.out.has_room() && self.hosting.has_room();
+            next = has_room.then(|| self.incoming.at_hand()).flatten();
+        }
+        Ok(())
     }
 
     /// Learns which asks of this life are not over: those of an earlier server are.
@@ -299,6 +310,8 @@ impl Driver {
     /// Notes up to where everything is durable, if that is worth it, and lets the keeper forget it.
     pub(super) async fn note_taken(&mut self, at_least: u64) -> Result<(), StoreError> {
         self.keep_settings().await?;
+        // What is not written must not be forgotten.
+        self.page().write().await?;
         let mut safe = self.incoming.handed_out();
         if let Some(start) = self.words.start() {
             safe = safe.min(start);
@@ -360,6 +373,7 @@ impl Driver {
         self.close_calls().await?;
         self.close_terminals().await?;
         self.tell_noise(Told::InTheEnd).await?;
+        self.catch_up().await?;
         if matches!(over, Over::Silent) {
             // The keeper waits for this before it leaves.
             self.note_taken(1).await?;

@@ -122,7 +122,6 @@ impl Driver {
         asked: EngineAsk,
     ) -> Result<(), StoreError> {
         self.finish_words().await?;
-        self.settle_calls().await?;
         match self.hand_in(asked).await? {
             Opened::Fresh(ask) => self.take_fresh(ask).await,
             Opened::Known(ask) => {
@@ -133,6 +132,7 @@ impl Driver {
     }
 
     async fn hand_in(&mut self, asked: EngineAsk) -> Result<Opened, StoreError> {
+        self.catch_up().await?;
         let shared = self.agents.shared();
         let now = shared.clock.now();
         let new = NewAsk {
@@ -295,11 +295,20 @@ impl Driver {
             text,
             start: line.start,
         };
-        let key = self.key(line);
         let mut words = std::mem::take(&mut self.words);
-        let outcome = words.say(&self.page(), key, said).await;
+        let (run, start) = (self.run.id, line.start);
+        let outcome = words.say(&self.page(), || key_at(run, start), said).await;
         self.words = words;
         outcome
+    }
+
+    /// Passes on what is being said, and writes down what is not.
+    pub(super) async fn catch_up(&mut self) -> Result<(), StoreError> {
+        self.settle_calls().await?;
+        let mut words = std::mem::take(&mut self.words);
+        words.pass_on(&self.page());
+        self.words = words;
+        self.page().write().await
     }
 
     /// Makes an item of what is being said.
@@ -421,7 +430,7 @@ impl Driver {
 
     /// What an item is called that began with `line`.
     pub(super) fn key(&self, line: &Line) -> String {
-        format!("{}/{}", self.run.id, line.start)
+        key_at(self.run.id, line.start)
     }
 
     pub(super) fn key_of_turn(&self, what: &str) -> String {
@@ -443,6 +452,10 @@ pub(super) fn key_of_call(run: RunId, call: &str) -> String {
     } else {
         format!("{run}/tool/{call}")
     }
+}
+
+fn key_at(run: RunId, start: u64) -> String {
+    format!("{run}/{start}")
 }
 
 /// Whether an update tells of something that was said or done.

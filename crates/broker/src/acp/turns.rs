@@ -242,6 +242,7 @@ impl Driver {
         self.finish_words().await?;
         self.close_calls().await?;
         self.tell_noise(Told::InTheEnd).await?;
+        self.catch_up().await?;
         // The agent has gone on without them.
         self.withdraw_all(&Withdrawal::SessionEnded).await?;
         let shared = self.agents.shared();

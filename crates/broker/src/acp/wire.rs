@@ -78,6 +78,11 @@ impl Incoming {
         }
     }
 
+    /// A piece that has come already.
+    pub(super) fn at_hand(&mut self) -> Option<Piece> {
+        self.found.pop_front()
+    }
+
     /// Hands `piece` out again next.
     pub(super) fn put_back(&mut self, piece: Piece) {
         self.found.push_front(piece);

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::acp::agents::{Agent, RefusalEffect};
 use crate::acp::ask::identity::Identity;
+use crate::acp::density::is_dense;
 use crate::acp::fields::Fields;
 use crate::acp::message::{Params, RpcId};
 use crate::acp::tool_call::{ToolCall, ToolCallChange, ToolCalls};
@@ -201,7 +202,8 @@ fn note<'a>(id: &str, kind: OptionKind, agent: &'a Agent) -> &'a str {
 
 /// Questions that come as a request for leave: so one agent asks them.
 fn questions(call: &ToolCall) -> Vec<Question> {
-    let Some(input) = call.input.as_deref() else {
+    let input = call.input.as_deref();
+    let Some(input) = input.filter(|input| !is_dense(input.get())) else {
         return vec![];
     };
     let parts = Fields::read(input.get()).objects("questions");

@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::acp::density::tree;
+
 /// How much of a line that is noise is kept.
 const NOISE_LIMIT: usize = 2_000;
 
@@ -122,9 +124,9 @@ impl Params {
         serde_json::from_str(self.text())
     }
 
-    /// Reads it as any JSON.
+    /// Reads it as any JSON, unless it holds more values than any message does.
     pub fn value(&self) -> Result<Value, serde_json::Error> {
-        self.read()
+        tree(self.text())
     }
 }
 
@@ -166,7 +168,7 @@ impl RpcError {
     }
 
     fn read(error: &RawValue) -> Self {
-        let value: Value = serde_json::from_str(error.get()).unwrap_or_default();
+        let value = tree(error.get()).unwrap_or_default();
         let said = value.get("message").unwrap_or(&value);
         Self {
             code: value

@@ -128,6 +128,7 @@ async fn attachment(stage: &Stage) -> String {
         model: None,
         agent: None,
         follows: None,
+        mode: None,
     };
     let ada = stage.store.actor(ActorKind::Person, "ada", now()).await;
     stage

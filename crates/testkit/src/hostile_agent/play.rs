@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::mode::Mode;
 use super::normal::SESSION;
 use super::script::{Act, Script, Stage, Survivor};
-use super::{APPROVED, LIFETIME, OUTLIVING, TOO_MUCH, puppet};
+use super::{APPROVED, LIFETIME, OUTLIVING, REPLAY, TOO_MUCH, puppet, replay};
 
 /// The words on the command line that start a process that outlives the agent.
 const LINGER: &str = "--linger";
@@ -45,6 +45,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
     match (word, Mode::named(word)) {
         (LINGER, _) => leave(linger),
+        (REPLAY, _) => replay::run(),
         (LINGER_STUBBORNLY, _) => deaf_to_term(|| leave(linger)),
         (_, Some(mode)) => Player::new(mode).play(),
         (_, None) => {
@@ -317,7 +318,7 @@ fn fill(out: &mut impl Write, size: usize) -> io::Result<()> {
     out.flush()
 }
 
-fn append(path: &Path, line: &str) -> io::Result<()> {
+pub(super) fn append(path: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     file.write_all(format!("{line}\n").as_bytes())
 }

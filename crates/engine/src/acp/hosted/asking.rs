@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{CommandLine, HostMethod};
 use crate::acp::ask::identity::{self, EDIT, SHELL};
 use crate::acp::message::RpcId;
-use crate::acp::tool_call::FileChange;
+use crate::acp::tool_call::{FileChange, patience};
 use crate::ask::EngineAsk;
 use crate::files::{Before, Place};
 
@@ -222,7 +222,7 @@ fn difference(wanted: &WantedWrite) -> Shown {
     };
     Shown::Diff {
         path,
-        patch: change.patch(),
+        patch: change.patch(patience()),
     }
 }
 
