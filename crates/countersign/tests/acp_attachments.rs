@@ -57,7 +57,12 @@ fn told(tapes: &tempfile::TempDir) -> Vec<Vec<Value>> {
     lines(tapes)
         .into_iter()
         .filter(|message| message["method"] == "session/prompt")
-        .map(|message| message["params"]["prompt"].as_array().unwrap().clone())
+        .map(|message| {
+            message["params"]["prompt"]
+                .as_array()
+                .expect("a prompt has parts")
+                .clone()
+        })
         .collect()
 }
 

@@ -27,7 +27,7 @@ async fn earlier(server: &TestServer, engine: &str) -> Vec<Value> {
     let path = format!("/api/v1/engines/{engine}/sessions");
     let listed = server.api().get(&path).await;
     assert_eq!(listed["has_more"], false);
-    listed["sessions"].as_array().unwrap().clone()
+    listed["sessions"].as_array().expect("a list").clone()
 }
 
 async fn finished(server: &TestServer, session: &str, words: &str) {
@@ -46,7 +46,10 @@ fn told(items: &[Value]) -> Vec<String> {
         .map(|item| {
             let words = item["text"].as_str().or(item["status"].as_str());
             let words = words.unwrap_or_default().trim_end();
-            format!("{}: {words}", item["kind"].as_str().unwrap())
+            format!(
+                "{}: {words}",
+                item["kind"].as_str().expect("an item has a kind")
+            )
         })
         .collect()
 }
@@ -60,13 +63,13 @@ async fn with_a_past(server: &TestServer) -> String {
         .await;
     let ask = server.api().wait_for_ask_of(&session).await;
     let answer = json!({ "answer": "allow_once" });
-    let ask = ask["id"].as_str().unwrap();
+    let ask = ask["id"].as_str().expect("an ask has an id");
     server.api().answer(ask, &answer).await.expect(200);
     finished(server, &session, "First").await;
     server.api().prompt(&session, "SAY Second words.").await;
     finished(server, &session, "Second").await;
     let native = server.api().session(&session).await["native_id"].clone();
-    native.as_str().unwrap().to_owned()
+    native.as_str().expect("it has one").to_owned()
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ fn texts(items: &[Value], kind: &str) -> Vec<String> {
 
 /// Has a session at the engine itself, as its own terminal would; returns what it is called there.
 async fn session_of_its_own(opencode: &RealOpencode, server: &TestServer, text: &str) -> String {
-    let directory = server.workspace().to_str().unwrap();
+    let directory = server.workspace().to_str().expect("a path of text");
     let post = async |path: &str, body: &Value| {
         let request = opencode.request(Method::POST, path).json(body);
         let request = request.header("x-opencode-directory", directory);
@@ -27,7 +27,7 @@ async fn session_of_its_own(opencode: &RealOpencode, server: &TestServer, text: 
         answer.expect_success()
     };
     let made = post("/session", &json!({ "title": "Yesterday" })).await;
-    let id = made["id"].as_str().unwrap().to_owned();
+    let id = made["id"].as_str().expect("it has an id").to_owned();
     let parts = json!({ "parts": [{ "type": "text", "text": text }] });
     post(&format!("/session/{id}/message"), &parts).await;
     id
