@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use countersign_core::time::Timestamp;
-use countersign_testkit::scripted_opencode::{Outcome, Trace};
+use countersign_testkit::scripted_opencode::{Faults, Outcome, Trace};
 use countersign_testkit::test_server::{Api, Engine, PATIENCE, Setup};
 use countersign_testkit::{EventStream, Fault, FaultProxy, ScriptedOpencode, eventually, peers};
 use serde_json::{Value, json};
@@ -42,25 +42,37 @@ async fn an_ask_that_nobody_answers_in_time_is_told_to_the_engine_as_nobodys_no(
 #[tokio::test]
 async fn an_answer_to_what_the_engine_has_forgotten_ends_undeliverable_and_says_why() {
     let scene = Scene::set().await;
-    for (trace, why) in [
+    let traces = [
         (Trace::Stopped, "turn_cancelled"),
         (Trace::None, "forgotten"),
-    ] {
+    ];
+    let mut asks = Vec::new();
+    for (_, why) in traces {
         let request = scene.ask_engine(&format!("touch {why}")).await;
-        let ask = scene.ask_in_ledger(&request).await;
-        let id = ask["id"].as_str().unwrap();
-        assert!(scene.control.forget(&request, trace).await);
-        assert_eq!(scene.server.api().ask(id).await["state"], "open");
+        asks.push((scene.ask_in_ledger(&request).await, request));
+    }
+    // The answers are given and cannot leave before the engine has forgotten what they are about.
+    let deaf = Faults {
+        refuse_listeners: true,
+        ..Faults::default()
+    };
+    scene.control.set_faults(&deaf).await;
+    scene.is_cut_off().await;
+    for ((trace, _), (ask, request)) in traces.iter().zip(&asks) {
+        scene.allow(ask["id"].as_str().unwrap()).await;
+        assert!(scene.control.forget(request, *trace).await);
+    }
+    scene.control.set_faults(&Faults::default()).await;
 
-        scene.allow(id).await;
-
-        let ask = scene.server.api().settled(id).await;
+    for ((_, why), (ask, _)) in traces.iter().zip(&asks) {
+        let ask = scene
+            .server
+            .api()
+            .settled(ask["id"].as_str().unwrap())
+            .await;
         assert_eq!(ask["state"], "undeliverable", "{ask}");
-        assert_eq!(ask["delivery"]["why"]["kind"], why, "{ask}");
-        assert_eq!(
-            ask["answer"]["answer"], "allow_once",
-            "it stands in the ledger"
-        );
+        assert_eq!(ask["delivery"]["why"]["kind"], *why, "{ask}");
+        assert_eq!(ask["answer"]["answer"], "allow_once", "it stands");
     }
     assert!(scene.server.api().alarms().await.is_empty());
 }

@@ -127,6 +127,17 @@ impl Scene {
         message.to_owned()
     }
 
+    /// Cuts the event stream of an engine that refuses listeners, and waits until it is not listened to any more:
+    /// nothing leaves from then on.
+    pub(crate) async fn is_cut_off(&self) {
+        self.control.drop_events().await;
+        eventually(PATIENCE, "the engine cannot be listened to", async || {
+            let list = self.server.api().get("/api/v1/workspaces").await;
+            (list["workspaces"][0]["engine"]["state"] == "unreachable").then_some(())
+        })
+        .await;
+    }
+
     /// Waits until no session of the engine does anything.
     pub(crate) async fn is_stopped(&self) {
         eventually(PATIENCE, "the session is at rest", async || {
