@@ -2,8 +2,8 @@
 //!
 //! A path is first resolved with all its links ([`Folders::find`]), and has to end up inside a folder. What is then
 //! opened is that very place, walked down from the root of the file system without following any link
-//! ([`mod@walk`]): whoever puts a link into the way meanwhile gets an error and never another file. This is the same on
-//! every system. A write replaces the file as a whole, or not at all ([`mod@replace`]).
+//! (`walk`): whoever puts a link into the way meanwhile gets an error and never another file. This is the same on
+//! every system. A write replaces the file as a whole, or not at all (`replace`).
 
 mod replace;
 mod slice;

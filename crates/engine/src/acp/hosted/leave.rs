@@ -8,7 +8,7 @@
 //! - The tool call that it was for has not ended, and the turn neither has, nor was it cancelled.
 //! - The leave was not used: it is good for one write of each file, or for one command.
 //! - A **write** is covered if the tool is one that changes files, and the request named this very file. The file is
-//!   where its links lead ([`Place`]), while the request is taken at its word: what was named through a link was not
+//!   where its links lead (`Place`), while the request is taken at its word: what was named through a link was not
 //!   shown as the file that it is. If the request showed changes of files, or what is to be in a file, then only files
 //!   that it showed so are covered, and what is written has to be what it showed: the content that comes of the changes
 //!   on top of what is in the file now, or the content itself. If it showed none, the files that its input names are
