@@ -159,7 +159,9 @@ async fn real_acpx_waits_while_its_agents_ask_is_answered_here() {
     let id = ask["id"].as_str().unwrap();
     let allowed = desk.server.cli(&["allow", id]).await;
     assert!(allowed.expect_success().stdout.contains("delivered"));
-    // Nobody types anything: the dialog goes away by itself.
+    // Nobody types anything: the dialog goes away by itself. That the agent may have the command run is acpx's own affair.
+    terminal.shows("Allow terminal command").await;
+    terminal.says("y").await;
     terminal.shows("was allowed and is done.").await;
     // acpx counts a dialog that was taken from it as a leave that it did not give.
     terminal.shows("acpx ended: 5").await;
@@ -180,6 +182,8 @@ async fn real_acpx_answers_first_in_its_terminal() {
         settled["why"],
         "it was answered in the editor, with `Allow`"
     );
+    terminal.shows("Allow terminal command").await;
+    terminal.says("y").await;
     terminal.shows("acpx ended: 0").await;
     assert!(desk.has_made());
     let late = json!({ "answer": "deny" });

@@ -1,5 +1,7 @@
 //! A whole journey by the command line: prompt, inbox, show, allow, and the exit code of every way to come too late.
 
+use std::path::Path;
+
 use countersign_testkit::test_server::PATIENCE;
 use countersign_testkit::{StubModel, TestServer, eventually};
 use serde_json::{Value, json};
@@ -116,12 +118,16 @@ async fn a_person_at_a_terminal_may_turn_back_before_other_asks_fall() {
     .await;
     let [one, other] = asks.map(|ask| ask["id"].as_str().unwrap().to_owned());
     let data = server.data().to_string_lossy().into_owned();
+    // A line that is longer than the terminal is broken, and not found.
+    let programs = Path::new(BINARY).parent().expect("it is in a directory");
+    let path = std::env::var("PATH").expect("there is one");
     let environment = [
+        ("PATH".to_owned(), format!("{}:{path}", programs.display())),
         ("COUNTERSIGN_DATA".to_owned(), data),
         ("PS1".to_owned(), "> ".to_owned()),
     ];
     let shell = Terminal::open("/bin/sh".as_ref(), server.workspace(), &environment);
-    let deny = format!("{BINARY} deny {one} --reason 'neither of them'");
+    let deny = format!("countersign deny {one} --reason 'neither of them'");
 
     shell.says(&deny).await;
     shell.shows("Deny all the same? [y/N]").await;

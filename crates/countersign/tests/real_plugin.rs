@@ -218,6 +218,8 @@ async fn a_reply_that_an_old_server_accepts_and_drops_is_brought_over_its_addres
     assert_eq!(stage.server.api().ask(id).await, settled);
 
     // A request that it has dropped ends here too, and not as delivered, whatever it says to a reply.
+    let session = post("/session", json!({})).await;
+    let session = session["id"].as_str().expect("a session has an id");
     let text = "TOOL bash: echo hi > dropped.txt";
     let parts = json!({ "parts": [{ "type": "text", "text": text }] });
     post(&format!("/session/{session}/prompt_async"), parts).await;
