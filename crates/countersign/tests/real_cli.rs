@@ -1,15 +1,8 @@
 //! A whole journey by the command line: prompt, inbox, show, allow, and the exit code of every way to come too late.
 
-use std::path::Path;
-
 use countersign_testkit::test_server::PATIENCE;
 use countersign_testkit::{StubModel, TestServer, eventually};
 use serde_json::{Value, json};
-
-use terminal::Terminal;
-
-#[path = "plugin/terminal.rs"]
-mod terminal;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
 
@@ -103,51 +96,4 @@ async fn an_ask_is_seen_answered_and_settled_from_the_terminal() {
     let nobody = server.cli(&["inbox"]).await;
     nobody.expect_code(7);
     assert!(nobody.stderr.contains("countersign up"), "{nobody:?}");
-}
-
-#[tokio::test]
-async fn a_person_at_a_terminal_may_turn_back_before_other_asks_fall() {
-    let model = StubModel::start().await;
-    let server = TestServer::with_real_opencode(BINARY, &model).await;
-    let api = server.api();
-    let both = "TOOL bash: touch one.txt\n& TOOL bash: touch other.txt";
-    let session = api.start_and_prompt(both).await;
-    let asks = eventually(PATIENCE, "two asks are open", async || {
-        <[Value; 2]>::try_from(api.open_asks().await).ok()
-    })
-    .await;
-    let [one, other] = asks.map(|ask| ask["id"].as_str().unwrap().to_owned());
-    let data = server.data().to_string_lossy().into_owned();
-    // A line that is longer than the terminal is broken, and not found.
-    let programs = Path::new(BINARY).parent().expect("it is in a directory");
-    let path = std::env::var("PATH").expect("there is one");
-    let environment = [
-        ("PATH".to_owned(), format!("{}:{path}", programs.display())),
-        ("COUNTERSIGN_DATA".to_owned(), data),
-        ("PS1".to_owned(), "> ".to_owned()),
-    ];
-    let shell = Terminal::open("/bin/sh".as_ref(), server.workspace(), &environment);
-    let deny = format!("countersign deny {one} --reason 'neither of them'");
-
-    shell.says(&deny).await;
-    shell.shows("Deny all the same? [y/N]").await;
-    shell.shows(&other[other.len() - 6..]).await;
-    shell.presses("n");
-    shell.shows("Nothing was answered").await;
-    for ask in [&one, &other] {
-        assert_eq!(api.ask(ask).await["state"], "open");
-    }
-
-    shell.says("clear").await;
-    shell.shows_no_more("[y/N]").await;
-    shell.says(&deny).await;
-    shell.shows("Deny all the same? [y/N]").await;
-    shell.presses("y");
-    assert_eq!(api.settled(&one).await["state"], "delivered");
-    assert_eq!(api.settled(&other).await["state"], "withdrawn");
-    shell.shows("delivered").await;
-    api.turn_outcome(&session).await;
-    for file in ["one.txt", "other.txt"] {
-        assert!(!server.workspace().join(file).exists(), "{file}");
-    }
 }

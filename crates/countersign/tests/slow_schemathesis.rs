@@ -128,6 +128,8 @@ async fn every_answer_is_as_described() {
         ),
         operation("/asks/{id}/settled$", &[("id", &over)], ""),
         operation("/sessions/{id}", &[("id", &session)], unfit),
+        operation("/engines/{name}/sessions$", &[("name", "demo")], unfit),
+        operation("/v1/sessions$", &[], unfit),
         operation("/(pairings|rules|tokens)$", &[], unfit),
         operation("/pair$", &[], "'2xx', 410"),
     ];
@@ -166,7 +168,9 @@ async fn every_answer_is_as_described() {
         // It takes directories of ours, processes that are not ours, and requests of opencode's.
         operation("/door/runs$", &[], "'2xx', 422"),
         operation("/(alive|asks)$", &ids, "'2xx', 422"),
-        operation("/asks/{ask}", &ids, ""),
+        operation("/asks/{ask}/answer$", &ids, ""),
+        // Not every program has everything to report.
+        operation("/asks/{ask}/report$", &ids, "'2xx', 422"),
     ];
     Trial {
         token: &agent,

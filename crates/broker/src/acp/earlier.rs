@@ -121,7 +121,8 @@ impl Agents {
             return Err(unavailable("others are just listing sessions; try again"));
         };
         let life = self.begin_life(workspace, agent).await?;
-        let life = life.map_err(BrokerError::EngineUnavailable)?;
+        // One that is not there is not there for the next who asks either.
+        let life = life.map_err(BrokerError::Unable)?;
         let asked = self
             .within(LISTING_LIMIT, async {
                 let mut talk = Talk::listen(&life.keeper).await?;
@@ -148,7 +149,8 @@ impl Agents {
         by: &Actor,
     ) -> Result<(Session, bool), BrokerError> {
         let life = self.begin_life(workspace, agent).await?;
-        let life = life.map_err(BrokerError::EngineUnavailable)?;
+        // One that is not there is not there for the next who asks either.
+        let life = life.map_err(BrokerError::Unable)?;
         let talked = self
             .within(TAKING_UP_LIMIT, async {
                 let mut talk = Talk::listen(&life.keeper).await?;
