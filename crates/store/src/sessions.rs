@@ -271,14 +271,16 @@ impl Store {
         rows.into_iter().map(Session::try_from).collect()
     }
 
-    /// The sessions of an engine of a workspace that are busy as far as the ledger knows.
-    pub async fn busy_sessions(
+    /// The sessions of an engine of a workspace that are at work as far as the ledger knows: they are busy, or have turns
+    /// which have not ended.
+    pub async fn sessions_at_work(
         &self,
         workspace: WorkspaceId,
         engine: &str,
     ) -> Result<Vec<Session>, StoreError> {
         const LIST: &str = select_sessions!(
-            "WHERE workspace = $1 AND engine = $2 AND activity = 'busy' ORDER BY id"
+            "WHERE workspace = $1 AND engine = $2 AND (activity = 'busy' \
+             OR id IN (SELECT session FROM turns WHERE ended_at IS NULL)) ORDER BY id"
         );
         let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)

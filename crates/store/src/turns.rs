@@ -3,7 +3,7 @@
 use countersign_core::actor::Actor;
 use countersign_core::event::EventBody;
 use countersign_core::id::{AskId, SessionId, TurnId, WorkspaceId};
-use countersign_core::session::{Turn, TurnOutcome};
+use countersign_core::session::{Activity, Turn, TurnOutcome};
 use countersign_core::time::Timestamp;
 use serde_json::json;
 
@@ -173,17 +173,36 @@ impl Store {
         row.map(Turn::try_from).transpose()
     }
 
-    /// Notes that the engine has taken a turn's prompt.
+    /// Notes that the engine has taken a turn's prompt. Its session is at work from now on, unless the turn has ended by
+    /// now: the engine can be done before its word that it took the prompt is read.
     pub async fn mark_turn_sent(&self, turn: TurnId, now: Timestamp) -> Result<(), StoreError> {
         const MARK: &str = "UPDATE turns SET sent_at = $2 WHERE id = $1 AND sent_at IS NULL";
-        on_db!(&self.db, |connection| {
+        const BUSY: &str = "UPDATE sessions SET activity = 'busy', changed_at = $2 WHERE activity <> 'busy' \
+             AND id = (SELECT session FROM turns WHERE id = $1 AND ended_at IS NULL) RETURNING id, workspace";
+        let mut write = self.write(now).await?;
+        let row: Option<(String, String)> = on_tx!(&mut write.tx, |connection| {
             sqlx::query(MARK)
                 .bind(turn.to_string())
                 .bind(now.as_micros())
-                .execute(connection)
+                .execute(&mut *connection)
                 .await?;
+            sqlx::query_as(BUSY)
+                .bind(turn.to_string())
+                .bind(now.as_micros())
+                .fetch_optional(connection)
+                .await?
         });
-        Ok(())
+        if let Some((session, workspace)) = row {
+            let session = session
+                .parse()
+                .map_err(|_| StoreError::corrupt("turns", turn, "session"))?;
+            let workspace = workspace
+                .parse()
+                .map_err(|_| StoreError::corrupt("sessions", session, "workspace"))?;
+            let activity = Activity::Busy;
+            write.event(workspace, EventBody::SessionChanged { session, activity });
+        }
+        self.commit(write).await
     }
 
     /// Notes that `by` cancelled the turns of a session that have not ended; returns those of which it is news.

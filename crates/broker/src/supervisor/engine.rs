@@ -340,10 +340,12 @@ async fn end_life(
 ) -> Result<(), StoreError> {
     let store = &shared.store;
     end_run(shared, run, directory, why).await?;
-    for session in store
-        .busy_sessions(shared.workspace.id, Session::OPENCODE)
-        .await?
-    {
+    let at_work = store
+        .sessions_at_work(shared.workspace.id, Session::OPENCODE)
+        .await?;
+    // A prompt to one that rests has not left: the next life gets it.
+    let is_busy = |session: &Session| session.activity == Activity::Busy;
+    for session in at_work.into_iter().filter(is_busy) {
         let now = shared.clock.now();
         for turn in store.open_turns(session.id).await? {
             let outcome = TurnOutcome::Failed {

@@ -155,7 +155,7 @@ impl EngineRun {
         for session in self
             .shared
             .store
-            .busy_sessions(self.shared.workspace.id, Session::OPENCODE)
+            .sessions_at_work(self.shared.workspace.id, Session::OPENCODE)
             .await?
         {
             if !statuses.contains_key(&session.native_id) {

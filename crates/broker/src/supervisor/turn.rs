@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use countersign_core::attachment::ImageType;
 use countersign_core::id::TurnId;
-use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
+use countersign_core::session::{Item, Session, Turn, TurnOutcome};
 use countersign_core::time::Clock;
 use countersign_engine::opencode::{PromptContext, PromptText};
 use countersign_store::{Attached, Store};
@@ -86,9 +86,6 @@ pub(crate) async fn send_turn(
         return Err(BrokerError::Engine(error));
     }
     store.mark_turn_sent(turn.id, clock.now()).await?;
-    store
-        .set_activity(session.id, Activity::Busy, clock.now())
-        .await?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Watches over turns that have not ended: one that the engine knows nothing of must not go on for ever.
+//! Watches over sessions that are at work: one that the engine knows nothing of must not be so for ever.
 //!
 //! The engine says when a session comes to rest, and that ends its turns. This is for when it did not, or
 //! nobody heard it: a prompt that was dropped with a stopped turn, an announcement between two servers.
@@ -46,7 +46,7 @@ impl EngineRun {
         let sessions = self
             .shared
             .store
-            .sessions_with_open_turns(workspace.id, Session::OPENCODE)
+            .sessions_at_work(workspace.id, Session::OPENCODE)
             .await?;
         if sessions.is_empty() {
             at_rest.clear();

@@ -44,15 +44,8 @@ impl EngineRun {
     async fn take_unheard(&self) -> Result<(), BrokerError> {
         let store = &self.shared.store;
         let workspace = self.shared.workspace.id;
-        let is_busy = !store
-            .busy_sessions(workspace, Session::OPENCODE)
-            .await?
-            .is_empty()
-            || !store
-                .sessions_with_open_turns(workspace, Session::OPENCODE)
-                .await?
-                .is_empty();
-        if !is_busy {
+        let at_work = store.sessions_at_work(workspace, Session::OPENCODE).await?;
+        if at_work.is_empty() {
             return Ok(());
         }
         let known: HashSet<String> = self.live_requests().await?;

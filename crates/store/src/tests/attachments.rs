@@ -5,7 +5,7 @@ use countersign_core::id::{AttachmentId, TurnId};
 
 use super::backend::each_backend;
 use super::scene::{Scene, at};
-use crate::{Attached, NewTurn};
+use crate::Attached;
 
 fn attached(kind: AttachmentKind, name: &str, bytes: Option<&[u8]>) -> Attached {
     Attached {
@@ -18,19 +18,6 @@ fn attached(kind: AttachmentKind, name: &str, bytes: Option<&[u8]>) -> Attached 
             kept: bytes.is_some(),
         },
         bytes: bytes.map(<[u8]>::to_vec),
-    }
-}
-
-fn turn(scene: &Scene, id: TurnId) -> NewTurn {
-    NewTurn {
-        id,
-        session: scene.session,
-        native_id: id.to_string(),
-        prompt: "look".to_owned(),
-        model: None,
-        agent: None,
-        follows: None,
-        mode: None,
     }
 }
 
@@ -47,7 +34,7 @@ async fn what_came_along_with_a_turn_is_there_whole_and_in_order_and_only_once()
         let id = TurnId::generate(at(1));
         let begin = async |given: &[Attached]| {
             let begun =
-                store.begin_turn_with(scene.workspace, turn(&scene, id), given, &scene.ada, at(1));
+                store.begin_turn_with(scene.workspace, scene.turn(id), given, &scene.ada, at(1));
             begun.await.unwrap()
         };
         assert!(begin(&given).await.1);
@@ -76,7 +63,7 @@ async fn the_audit_names_what_came_along_and_does_not_repeat_it() {
         let given = [attached(AttachmentKind::Text, "notes.md", Some(b"secret"))];
         let id = TurnId::generate(at(1));
         store
-            .begin_turn_with(scene.workspace, turn(&scene, id), &given, &scene.ada, at(1))
+            .begin_turn_with(scene.workspace, scene.turn(id), &given, &scene.ada, at(1))
             .await
             .unwrap();
         let entries = store.audit(scene.workspace, 0, 100).await.unwrap();

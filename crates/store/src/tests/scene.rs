@@ -6,12 +6,12 @@ use countersign_core::actor::{Actor, ActorKind, Surface};
 use countersign_core::answer::{Answer, Choice, Scope};
 use countersign_core::ask::{Ask, Door, Question, Subject};
 use countersign_core::delivery::Evidence;
-use countersign_core::id::{AskId, RunId, SessionId, WorkspaceId};
+use countersign_core::id::{AskId, RunId, SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Activity, Session};
 use countersign_core::time::Timestamp;
 use serde_json::json;
 
-use crate::{Answered, Engine, NewAsk, Opened, Store};
+use crate::{Answered, Engine, NewAsk, NewTurn, Opened, Store};
 
 /// When every scene begins.
 pub(super) const START: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
@@ -68,6 +68,20 @@ impl Scene {
     /// Another session of the same workspace.
     pub(super) async fn another_session(&self) -> SessionId {
         put_session(&self.store, self.workspace, "ses_2").await
+    }
+
+    /// A turn of the session that is to begin.
+    pub(super) fn turn(&self, id: TurnId) -> NewTurn {
+        NewTurn {
+            id,
+            session: self.session,
+            native_id: id.to_string(),
+            prompt: "look".to_owned(),
+            model: None,
+            mode: None,
+            agent: None,
+            follows: None,
+        }
     }
 
     /// Ends the engine's life and begins its next.

@@ -132,14 +132,8 @@ async fn a_turn_knows_its_mode_and_who_began_it() {
         let id = TurnId::generate(at(1));
         assert_eq!(store.prompter(id).await.unwrap(), None);
         let new = NewTurn {
-            id,
-            session: scene.session,
-            native_id: "m".to_owned(),
-            prompt: "go".to_owned(),
-            model: None,
             mode: Some("plan".to_owned()),
-            agent: None,
-            follows: None,
+            ..scene.turn(id)
         };
         let begun = store.begin_turn(scene.workspace, new, &scene.bob, at(1));
         assert_eq!(begun.await.unwrap().0.mode.as_deref(), Some("plan"));

@@ -116,14 +116,9 @@ async fn a_turn_begins_once_and_ends_once() {
         let id = TurnId::generate(at(1));
         let begin = async |prompt: &str| {
             let turn = NewTurn {
-                id,
-                session: scene.session,
-                native_id: "msg_1".to_owned(),
                 prompt: prompt.to_owned(),
                 model: Some("stub/large".to_owned()),
-                mode: None,
-                agent: None,
-                follows: None,
+                ..scene.turn(id)
             };
             let begun = store.begin_turn(scene.workspace, turn, &scene.ada, at(1));
             begun.await.unwrap()
@@ -160,6 +155,35 @@ async fn a_turn_begins_once_and_ends_once() {
         let ended = store.newest_turn(scene.session).await.unwrap().unwrap();
         assert_eq!(ended.outcome, Some(TurnOutcome::Denied));
         assert_eq!(store.open_turns(scene.session).await.unwrap(), []);
+    })
+    .await;
+}
+
+/// The engine can be done with a turn before its word that it took the prompt is written down.
+#[tokio::test]
+async fn a_session_is_at_work_from_when_a_turn_is_sent_unless_the_turn_has_ended() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let activity = async || {
+            let session = store.session(scene.session).await.unwrap();
+            session.unwrap().activity
+        };
+        let rest = async || {
+            let rested = store.set_activity(scene.session, Activity::Idle, at(1));
+            rested.await.unwrap();
+        };
+        let turn = TurnId::generate(at(1));
+        let begun = store.begin_turn(scene.workspace, scene.turn(turn), &scene.ada, at(1));
+        begun.await.unwrap();
+        rest().await;
+        store.mark_turn_sent(turn, at(2)).await.unwrap();
+        assert_eq!(activity().await, Activity::Busy);
+
+        let end = store.end_turn(scene.workspace, turn, &TurnOutcome::Completed, at(3));
+        assert!(end.await.unwrap());
+        rest().await;
+        store.mark_turn_sent(turn, at(4)).await.unwrap();
+        assert_eq!(activity().await, Activity::Idle);
     })
     .await;
 }
@@ -203,7 +227,7 @@ async fn a_session_is_known_by_what_its_engine_calls_it() {
                 .unwrap()
         );
         let busy = store
-            .busy_sessions(scene.workspace, Session::OPENCODE)
+            .sessions_at_work(scene.workspace, Session::OPENCODE)
             .await
             .unwrap();
         assert_eq!(busy.iter().map(|it| it.id).collect::<Vec<_>>(), [parent]);
