@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use countersign_core::id::RunId;
-use countersign_engine::keeper::{
-    Attach, Exit, ExitCause, ExitStatus, Keeper, Orphan, engine_log_tail,
-};
+use countersign_engine::keeper::{Attach, Exit, Keeper, Orphan, engine_log_tail};
 
 /// How long an engine's processes get to end in order.
 const GRACE: Duration = Duration::from_secs(3);
@@ -61,7 +59,7 @@ pub(crate) async fn end_wholly(keeper: &Keeper, directory: &Path) {
 pub(crate) async fn find_keeper(directory: &Path, run: RunId) -> Result<Keeper, String> {
     match Keeper::attach(directory).await {
         Ok(Attach::Live(keeper)) => Ok(keeper),
-        Ok(Attach::Gone { exit }) => Err(describe(&exit)),
+        Ok(Attach::Gone { exit }) => Err(exit.to_string()),
         Ok(Attach::Orphaned(orphan)) => {
             end_orphan(orphan).await;
             Err("its keeper was killed".to_owned())
@@ -101,23 +99,8 @@ pub(crate) async fn how_it_ended(keeper: &Keeper, limit: Duration) -> Option<Str
     let mut phase = keeper.phase();
     let exit = phase.wait_for(|phase| phase.exit().is_some());
     match tokio::time::timeout(limit, exit).await {
-        Ok(Ok(phase)) => phase.exit().map(describe),
+        Ok(Ok(phase)) => phase.exit().map(Exit::to_string),
         Ok(Err(_)) => Some("its keeper is gone".to_owned()),
         Err(_) => None,
-    }
-}
-
-/// How an engine ended, as a sentence about it.
-pub(crate) fn describe(exit: &Exit) -> String {
-    match (exit.cause, &exit.status) {
-        (ExitCause::Stopped, _) => "it was stopped".to_owned(),
-        (ExitCause::Lonely, _) => "it was without a server for too long".to_owned(),
-        (ExitCause::KeeperLost, _) => "its keeper was killed".to_owned(),
-        (ExitCause::Itself, ExitStatus::Code(code)) => format!("it exited with status {code}"),
-        (ExitCause::Itself, ExitStatus::Signal(signal)) => format!("signal {signal} killed it"),
-        (ExitCause::Itself, ExitStatus::NotStarted(why)) => {
-            format!("it could not be started: {why}")
-        }
-        (ExitCause::Itself, ExitStatus::Unknown) => "it ended".to_owned(),
     }
 }

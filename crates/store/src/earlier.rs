@@ -9,11 +9,10 @@ use countersign_core::time::Timestamp;
 use serde_json::json;
 
 use crate::Store;
-use crate::database::{Tx, on_tx};
 use crate::error::StoreError;
-use crate::sessions::bind_run;
+use crate::sessions::{add_session, bind_run};
 use crate::transcript::{hold_session, put_item_in};
-use crate::write::{name_in_audit, to_json};
+use crate::write::name_in_audit;
 
 /// A session that began elsewhere.
 #[derive(Debug, Clone)]
@@ -47,7 +46,7 @@ impl Store {
     ) -> Result<TakenUp, StoreError> {
         let session = &earlier.session;
         let mut write = self.write(now).await?;
-        if !add(&mut write.tx, session, earlier.takes).await? {
+        if !add_session(&mut write.tx, session, earlier.takes).await? {
             drop(write);
             let known =
                 self.session_by_native_id(session.workspace, &session.engine, &session.native_id);
@@ -87,31 +86,4 @@ impl Store {
         self.commit(write).await?;
         Ok(TakenUp::Fresh(session.clone()))
     }
-}
-
-/// Adds the session, unless it is here.
-async fn add(tx: &mut Tx, session: &Session, takes: Option<Takes>) -> Result<bool, StoreError> {
-    const ADD: &str = "INSERT INTO sessions \
-         (id, workspace, native_id, parent, title, directory, agent, activity, started_at, changed_at, engine, takes) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
-         ON CONFLICT (workspace, engine, native_id) DO NOTHING";
-    let added = on_tx!(tx, |connection| {
-        sqlx::query(ADD)
-            .bind(session.id.to_string())
-            .bind(session.workspace.to_string())
-            .bind(&session.native_id)
-            .bind(session.parent.map(|id| id.to_string()))
-            .bind(&session.title)
-            .bind(&session.directory)
-            .bind(&session.agent)
-            .bind(session.activity.name())
-            .bind(session.started_at.as_micros())
-            .bind(session.changed_at.as_micros())
-            .bind(&session.engine)
-            .bind(takes.map(|takes| to_json(&takes)))
-            .execute(connection)
-            .await?
-            .rows_affected()
-    });
-    Ok(added > 0)
 }

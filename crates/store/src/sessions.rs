@@ -1,5 +1,6 @@
 //! Sessions.
 
+use countersign_core::attachment::Takes;
 use countersign_core::event::EventBody;
 use countersign_core::id::{RunId, SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session};
@@ -8,6 +9,7 @@ use countersign_core::time::Timestamp;
 use crate::Store;
 use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::write::to_json;
 
 row! {
     struct SessionRow {
@@ -86,35 +88,60 @@ pub(crate) async fn bind_run(
     Ok(())
 }
 
+/// Adds a session, unless it is known by its native id; says whether it was added.
+pub(crate) async fn add_session(
+    tx: &mut Tx,
+    session: &Session,
+    takes: Option<Takes>,
+) -> Result<bool, StoreError> {
+    const ADD: &str = "INSERT INTO sessions \
+         (id, workspace, native_id, parent, title, directory, agent, activity, started_at, changed_at, engine, takes) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+         ON CONFLICT (workspace, engine, native_id) DO NOTHING";
+    let added = on_tx!(tx, |connection| {
+        sqlx::query(ADD)
+            .bind(session.id.to_string())
+            .bind(session.workspace.to_string())
+            .bind(&session.native_id)
+            .bind(session.parent.map(|id| id.to_string()))
+            .bind(&session.title)
+            .bind(&session.directory)
+            .bind(&session.agent)
+            .bind(session.activity.name())
+            .bind(session.started_at.as_micros())
+            .bind(session.changed_at.as_micros())
+            .bind(&session.engine)
+            .bind(takes.map(|takes| to_json(&takes)))
+            .execute(connection)
+            .await?
+            .rows_affected()
+    });
+    Ok(added > 0)
+}
+
 impl Store {
     /// Writes down a session, or what has changed about one that is known by its native id.
     pub async fn put_session(&self, session: &Session) -> Result<Session, StoreError> {
-        const PUT: &str = "INSERT INTO sessions \
-             (id, workspace, native_id, parent, title, directory, agent, activity, started_at, changed_at, engine) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
-             ON CONFLICT (workspace, engine, native_id) DO UPDATE SET \
-             parent = COALESCE(sessions.parent, excluded.parent), title = excluded.title, \
-             agent = excluded.agent, changed_at = excluded.changed_at";
+        const CHANGE: &str = "UPDATE sessions SET parent = COALESCE(parent, $4), title = $5, agent = $6, changed_at = $7 \
+             WHERE workspace = $1 AND engine = $2 AND native_id = $3";
         const GET: &str =
             select_sessions!("WHERE workspace = $1 AND engine = $2 AND native_id = $3");
 
         let mut write = self.write(session.changed_at).await?;
-        on_tx!(&mut write.tx, |connection| {
-            sqlx::query(PUT)
-                .bind(session.id.to_string())
-                .bind(session.workspace.to_string())
-                .bind(&session.native_id)
-                .bind(session.parent.map(|id| id.to_string()))
-                .bind(&session.title)
-                .bind(&session.directory)
-                .bind(&session.agent)
-                .bind(session.activity.name())
-                .bind(session.started_at.as_micros())
-                .bind(session.changed_at.as_micros())
-                .bind(&session.engine)
-                .execute(connection)
-                .await?;
-        });
+        if !add_session(&mut write.tx, session, None).await? {
+            on_tx!(&mut write.tx, |connection| {
+                sqlx::query(CHANGE)
+                    .bind(session.workspace.to_string())
+                    .bind(&session.engine)
+                    .bind(&session.native_id)
+                    .bind(session.parent.map(|id| id.to_string()))
+                    .bind(&session.title)
+                    .bind(&session.agent)
+                    .bind(session.changed_at.as_micros())
+                    .execute(connection)
+                    .await?;
+            });
+        }
         let row: SessionRow = on_tx!(&mut write.tx, |connection| {
             sqlx::query_as(GET)
                 .bind(session.workspace.to_string())

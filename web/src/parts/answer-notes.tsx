@@ -3,7 +3,7 @@ import { Show } from "solid-js";
 import { attemptOf } from "../state/answering.ts";
 import { plural } from "../text/phrases.ts";
 import { Alert } from "./icons.tsx";
-import { Sentence } from "./sentence.tsx";
+import { Problem } from "./problem.tsx";
 
 /** What went wrong with the last try, if something did; trying again is harmless. */
 export function Failure(props: { ask: string }) {
@@ -11,16 +11,7 @@ export function Failure(props: { ask: string }) {
     const attempt = attemptOf(props.ask);
     return attempt?.kind === "failed" ? attempt.problem : undefined;
   };
-  return (
-    <Show when={problem()}>
-      {(sentence) => (
-        <p class="note note-error" role="alert">
-          <Alert />
-          <span>Your answer was not accepted. <Sentence text={sentence()} /></span>
-        </p>
-      )}
-    </Show>
-  );
+  return <Problem lead="Your answer was not accepted." sentence={problem()} />;
 }
 
 /** Tells that a denial takes other asks with it. */

@@ -10,7 +10,7 @@ import { CommandList, createSuggestions } from "./command-list.tsx";
 import { EarlierDialog } from "./earlier-dialog.tsx";
 import { GrowingField } from "./growing-field.tsx";
 import { Alert, Send } from "./icons.tsx";
-import { Sentence } from "./sentence.tsx";
+import { Problem } from "./problem.tsx";
 
 /** The field and its button; what could not be sent stays in it. */
 function Composer(props: {
@@ -49,16 +49,7 @@ function Composer(props: {
       }}
       ref={(form) => takeFiles(form, { take: (files) => void attach(props.place, files), dropping: setDropping })}
     >
-      <Show when={draft().problem}>
-        {(problem) => (
-          <p class="note note-error" role="alert">
-            <Alert />
-            <span>
-              It was not sent. <Sentence text={problem()} />
-            </span>
-          </p>
-        )}
-      </Show>
+      <Problem lead="It was not sent." sentence={draft().problem} />
       <AttachedChips place={props.place} />
       <Show when={refused()}>
         {(sentence) => (

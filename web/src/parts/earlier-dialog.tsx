@@ -5,6 +5,7 @@ import type { EarlierSession } from "../api/types.ts";
 import { goTo } from "../router.ts";
 import { learnSession, ledger } from "../state/live.ts";
 import { Alert } from "./icons.tsx";
+import { Problem } from "./problem.tsx";
 import { Sentence } from "./sentence.tsx";
 import { Ago } from "./time.tsx";
 import { Visible } from "./visible.tsx";
@@ -69,16 +70,7 @@ export function EarlierDialog(props: { close: () => void }) {
             </label>
           </Show>
         </div>
-        <Show when={problem()}>
-          {(sentence) => (
-            <p class="note note-error" role="alert">
-              <Alert />
-              <span>
-                <Sentence text={sentence()} />
-              </span>
-            </p>
-          )}
-        </Show>
+        <Problem sentence={problem()} />
         <div aria-live="polite">
           <Switch>
             <Match when={earlier.loading}>

@@ -5,8 +5,7 @@ import type { ConfigOption, Selection, SessionView, SetRequest, SettingsView, Se
 import { learnSettings, settingsOf } from "../state/live.ts";
 import { chosenFor, grouped, nameOf, usageLine } from "../text/settings.ts";
 import { visible } from "../text/visible.ts";
-import { Alert } from "./icons.tsx";
-import { Sentence } from "./sentence.tsx";
+import { Problem } from "./problem.tsx";
 
 export function SessionSettings(props: { session: SessionView }) {
   return (
@@ -67,16 +66,7 @@ function Pickers(props: { session: SessionView; settings: SettingsView }) {
   const chosen = (...setting: Parameters<typeof chosenFor>) => (props.session.activity === "gone" ? chosenFor(...setting) : undefined);
   return (
     <>
-      <Show when={problem()}>
-        {(sentence) => (
-          <p class="note note-error" role="alert">
-            <Alert />
-            <span>
-              It was not set. <Sentence text={sentence()} />
-            </span>
-          </p>
-        )}
-      </Show>
+      <Problem lead="It was not set." sentence={problem()} />
       <fieldset class="settings">
         <legend class="unseen">Settings of this session</legend>
         <Show when={props.settings.mode}>

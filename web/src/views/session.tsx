@@ -7,6 +7,7 @@ import { SessionComposer } from "../parts/composer.tsx";
 import { ConsentNote } from "../parts/engines.tsx";
 import { Alert, Stop } from "../parts/icons.tsx";
 import { SessionLink, workspaceName } from "../parts/requester.tsx";
+import { Problem } from "../parts/problem.tsx";
 import { Sentence } from "../parts/sentence.tsx";
 import { SessionSettings } from "../parts/settings.tsx";
 import { TranscriptView } from "../parts/transcript.tsx";
@@ -127,16 +128,7 @@ function Head(props: { session: SessionView }) {
           <Stop /> Stop
         </button>
       </Show>
-      <Show when={problem()}>
-        {(sentence) => (
-          <p class="note note-error" role="alert">
-            <Alert />
-            <span>
-              <Sentence text={sentence()} />
-            </span>
-          </p>
-        )}
-      </Show>
+      <Problem sentence={problem()} />
     </header>
   );
 }

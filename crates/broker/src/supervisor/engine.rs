@@ -14,7 +14,7 @@ use countersign_store::{Engine, Run, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::kept::{
-    describe, end_what_is_left, find_keeper, last_words, remove_directory, run_directory, stop,
+    end_what_is_left, find_keeper, last_words, remove_directory, run_directory, stop,
 };
 use crate::settings::EngineChoice;
 use crate::supervisor::run::EngineRun;
@@ -236,7 +236,7 @@ async fn live(shared: &Shared, report: &Report, kept: Kept) -> Result<String, St
             };
             tokio::join!(attending, ended);
             match &*keeper.phase().borrow() {
-                Phase::Exited(exit) => describe(exit),
+                Phase::Exited(exit) => exit.to_string(),
                 Phase::Starting | Phase::Ready { .. } => "Countersign was stopped".to_owned(),
             }
         }

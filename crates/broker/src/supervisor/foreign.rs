@@ -5,6 +5,7 @@ use std::time::Duration;
 use countersign_core::ask::{Ask, AskState, Elsewhere, Subject, Withdrawal};
 use countersign_core::delivery::{DeliveryState, Evidence, Undeliverable};
 use countersign_core::id::{AskId, SessionId};
+use countersign_core::time::Timestamp;
 use countersign_engine::opencode::Reply;
 use countersign_store::{AskFilter, NewAlarm, Store, StoreError};
 
@@ -17,8 +18,9 @@ use crate::supervisor::run::EngineRun;
 
 /// How many asks of a session are looked at to find the refusal that another one fell with.
 const SIBLINGS: i64 = 50;
-/// An ask that opened this shortly after a refusal was sent can still have fallen with it.
-const SLACK: Duration = Duration::from_secs(5);
+/// An ask that opened this shortly after a refusal was settled can still have fallen with it: it was in the engine's
+/// lists when they were read, and everything else in them was written down before it.
+const SLACK: Duration = Duration::from_secs(30);
 
 /// A reply that the engine announces.
 #[derive(Debug, Clone)]
@@ -213,7 +215,7 @@ pub(crate) async fn fell_with(
     Ok(siblings
         .into_iter()
         .filter(|sibling| sibling.id != ask.id && sibling.run == ask.run)
-        .find(|sibling| refused_at(sibling).is_some_and(|at| at.after(SLACK) >= ask.opened_at))
+        .find(|sibling| can_fell(&sibling.state, ask.opened_at))
         .map(|sibling| sibling.id))
 }
 
@@ -245,20 +247,70 @@ pub(super) async fn tidy_request(
     }
 }
 
-/// When an ask's refusal went out, if it was refused.
-fn refused_at(ask: &Ask) -> Option<countersign_core::time::Timestamp> {
-    match &ask.state {
-        AskState::Expired { at } => Some(*at),
+/// Whether an ask in this `state`, if it was refused, can have taken another with it that was `opened` then.
+fn can_fell(state: &AskState, opened: Timestamp) -> bool {
+    let settled = match state {
+        AskState::Expired { at } => *at,
         AskState::Answered(answer, delivery)
         | AskState::Delivered(answer, delivery)
         | AskState::Undeliverable(answer, delivery) => match &delivery.state {
-            _ if answer.choice.is_yes() => None,
-            DeliveryState::Pending => None,
-            DeliveryState::Sending { since } => Some(*since),
-            DeliveryState::Delivered { at, .. } | DeliveryState::Undeliverable { at, .. } => {
-                Some(*at)
-            }
+            _ if answer.choice.is_yes() => return false,
+            DeliveryState::Pending => return false,
+            // Perhaps by a server that was killed since. A busy engine may read it at any time.
+            DeliveryState::Sending { .. } => return true,
+            DeliveryState::Delivered { at, .. } | DeliveryState::Undeliverable { at, .. } => *at,
         },
-        AskState::Open | AskState::Withdrawn { .. } => None,
+        AskState::Open | AskState::Withdrawn { .. } => return false,
+    };
+    settled.after(SLACK) >= opened
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use countersign_core::actor::{Actor, ActorKind, Surface};
+    use countersign_core::answer::{Answer, Choice};
+    use countersign_core::delivery::Delivery;
+    use countersign_core::id::ActorId;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_micros(seconds * 1_000_000)
+    }
+
+    fn answered(choice: Choice, state: DeliveryState) -> AskState {
+        let by = Actor {
+            id: ActorId::generate(at(0)),
+            kind: ActorKind::Person,
+            name: "ada".to_owned(),
+        };
+        let answer = Answer {
+            choice,
+            by,
+            surface: Surface::Web,
+            at: at(10),
+            rule: None,
+        };
+        AskState::Answered(answer, Delivery { state, attempts: 1 })
+    }
+
+    #[test]
+    fn a_refusal_that_is_perhaps_on_its_way_fells_whatever_is_asked_meanwhile() {
+        let denial = Choice::Deny { reason: None };
+        let sending = DeliveryState::Sending { since: at(11) };
+        assert!(can_fell(
+            &answered(denial.clone(), sending.clone()),
+            at(900)
+        ));
+        assert!(!can_fell(&answered(denial, DeliveryState::Pending), at(9)));
+        assert!(!can_fell(&answered(Choice::AllowOnce, sending), at(9)));
+    }
+
+    #[test]
+    fn a_refusal_that_is_settled_fells_nothing_that_is_asked_long_after() {
+        let over = AskState::Expired { at: at(100) };
+        assert!(can_fell(&over, at(50)));
+        assert!(can_fell(&over, at(130)));
+        assert!(!can_fell(&over, at(131)));
+        assert!(!can_fell(&AskState::Open, at(50)));
     }
 }

@@ -51,7 +51,7 @@ pub enum KeeperError {
     #[error("the keeper is gone")]
     Lost,
     /// The engine ended before it was ready.
-    #[error("the engine ended before it was ready: {0:?}")]
+    #[error("the engine ended before it was ready: {0}")]
     Exited(Exit),
     /// The engine's output cannot be had, or be acknowledged, from there.
     #[error("the engine's output is held from {oldest} to {end}, {asked} is not in it")]

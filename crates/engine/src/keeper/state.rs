@@ -1,5 +1,7 @@
 //! How an engine fares: what the keeper tells servers, and what it leaves in `state.json` for those to come.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::process::ProcessIdentity;
@@ -45,6 +47,27 @@ impl Exit {
         status: ExitStatus::Unknown,
         cause: ExitCause::KeeperLost,
     };
+}
+
+/// A sentence about the engine.
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.cause, &self.status) {
+            (ExitCause::Stopped, _) => f.write_str("it was stopped"),
+            (ExitCause::Lonely, _) => f.write_str("it was without a server for too long"),
+            (ExitCause::KeeperLost, _) => f.write_str("its keeper was killed"),
+            (ExitCause::Itself, ExitStatus::Code(code)) => {
+                write!(f, "it exited with status {code}")
+            }
+            (ExitCause::Itself, ExitStatus::Signal(signal)) => {
+                write!(f, "signal {signal} killed it")
+            }
+            (ExitCause::Itself, ExitStatus::NotStarted(why)) => {
+                write!(f, "it could not be started: {why}")
+            }
+            (ExitCause::Itself, ExitStatus::Unknown) => f.write_str("it ended"),
+        }
+    }
 }
 
 /// What the system says of an ended process.
