@@ -112,7 +112,7 @@ async fn survive_kills(denials: u32) -> usize {
     wrong.extend(untrue_ends(&asks, &replies));
     wrong.extend(ledger::impossible_events(&events, &asks));
     let alarms = server.api().alarms().await;
-    wrong.extend(alarms.iter().map(|alarm| format!("a false alarm: {alarm}")));
+    wrong.extend(alarms.iter().map(|alarm| false_alarm(alarm, &asks)));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(accepted > kills, "hardly anything was answered");
     assert_eq!(
@@ -214,6 +214,23 @@ fn untrue_ends(asks: &[Value], replies: &[ReceivedReply]) -> Vec<String> {
             format!("the engine got {got:?} for {ask}")
         })
         .collect()
+}
+
+/// Tells of an alarm with what became of everything that its session asked.
+fn false_alarm(alarm: &Value, asks: &[Value]) -> String {
+    let of_session = asks.iter().filter(|ask| ask["session"] == alarm["session"]);
+    let ends = of_session.map(|ask| {
+        let (answer, delivery) = (&ask["answer"], &ask["delivery"]);
+        format!(
+            "  {} {} {} {answer} {delivery}",
+            ask["opened_at"], ask["id"], ask["state"]
+        )
+    });
+    let ends: Vec<String> = ends.collect();
+    format!(
+        "a false alarm: {alarm}, of a session that asked:\n{}",
+        ends.join("\n")
+    )
 }
 
 fn is_wording_of(reply: &ReceivedReply, answer: &Value) -> bool {
