@@ -8,10 +8,13 @@
 mod adoption;
 mod answers;
 mod driver;
+mod follow_up;
 mod intake;
 mod noise;
 mod opening;
+mod progress;
 mod roster;
+mod talk;
 mod turns;
 mod wire;
 mod words;
@@ -26,7 +29,7 @@ use std::time::Duration;
 
 use countersign_core::actor::Actor;
 use countersign_core::id::{SessionId, WorkspaceId};
-use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
+use countersign_core::session::{Activity, Item, Session, TurnOutcome, Workspace};
 use countersign_core::time::Clock;
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::Shape;
@@ -42,6 +45,7 @@ use crate::acp::noise::Noises;
 use crate::acp::opening::{Opened, Wanted};
 use crate::acp::roster::Roster;
 use crate::acp::wire::Incoming;
+use crate::acp::words::Page;
 use crate::error::BrokerError;
 use crate::live::Live;
 use crate::settings::Settings;
@@ -359,6 +363,7 @@ impl Agents {
         let Some(workspace) = workspace else {
             return Ok(Err("its workspace is not served any more".to_owned()));
         };
+        self.await_loading(agent, session).await?;
         let opened = self.open(&workspace, agent, Wanted::Again(session)).await?;
         let Opened { life, taken, .. } = match opened {
             Ok(opened) => opened,
@@ -367,6 +372,41 @@ impl Agents {
         let store = &self.shared().store;
         store.bind_session(session.id, life.run.id, taken).await?;
         Ok(Ok((life, taken)))
+    }
+
+    /// Waits until the agent can load a session without losing it, and says so in the transcript.
+    async fn await_loading(&self, agent: &Agent, session: &Session) -> Result<(), StoreError> {
+        let Shared {
+            store,
+            clock,
+            live,
+            ending,
+            ..
+        } = self.shared();
+        let left = agent
+            .loading
+            .possible_from(session.started_at)
+            .since(clock.now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        let page = Page {
+            store,
+            clock,
+            live,
+            session,
+        };
+        let text = format!(
+            "{} would lose a session that it takes up within the minute in which it began. It waits until that is over.",
+            agent.title
+        );
+        let key = format!("{}/loading", session.id);
+        page.put(&key, &Item::Notice { text }).await?;
+        tokio::select! {
+            () = ending.cancelled() => {}
+            () = tokio::time::sleep(left) => {}
+        }
+        Ok(())
     }
 
     /// Ends every turn of a session that has not ended, and the session's present life with it.

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::Store;
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
-use crate::write::{name_in_audit, to_json};
+use crate::write::{COUNTERSIGN, name_in_audit, to_json};
 
 /// A turn that is to begin.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct NewTurn {
     pub model: Option<String>,
     /// The agent that is wished for.
     pub agent: Option<String>,
-    /// The ask whose denial it gives the reason of.
+    /// The ask whose denial it gives the reason of, or says that nobody answered.
     pub follows: Option<AskId>,
 }
 
@@ -92,6 +92,30 @@ impl Store {
         by: &Actor,
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
+        let name = name_in_audit(by);
+        self.begin(workspace, turn, (&by.id.to_string(), &name), now)
+            .await
+    }
+
+    /// Begins a turn in which nobody but Countersign itself says something; says whether it is new.
+    pub async fn begin_own_turn(
+        &self,
+        workspace: WorkspaceId,
+        turn: NewTurn,
+        now: Timestamp,
+    ) -> Result<(Turn, bool), StoreError> {
+        self.begin(workspace, turn, (COUNTERSIGN, COUNTERSIGN), now)
+            .await
+    }
+
+    /// Begins a turn; whoever does has an id, and a name in the audit.
+    async fn begin(
+        &self,
+        workspace: WorkspaceId,
+        turn: NewTurn,
+        (actor, name): (&str, &str),
+        now: Timestamp,
+    ) -> Result<(Turn, bool), StoreError> {
         const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING";
         const GET: &str = select_turns!("WHERE id = $1");
@@ -102,7 +126,7 @@ impl Store {
                 .bind(turn.session.to_string())
                 .bind(&turn.native_id)
                 .bind(&turn.prompt)
-                .bind(by.id.to_string())
+                .bind(actor)
                 .bind(now.as_micros())
                 .bind(&turn.model)
                 .bind(&turn.agent)
@@ -126,13 +150,7 @@ impl Store {
             };
             write.event(workspace, event);
             let detail = json!({ "turn": stored.id, "length": stored.prompt.len() });
-            write.deed(
-                workspace,
-                &name_in_audit(by),
-                "session.prompt",
-                stored.session,
-                detail,
-            );
+            write.deed(workspace, name, "session.prompt", stored.session, detail);
         }
         self.commit(write).await?;
         Ok((stored, added > 0))

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::acp::answers;
 use crate::acp::noise::Noises;
+use crate::acp::progress::Progress;
 use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
 use crate::acp::words::{Page, Words};
 use crate::acp::{Agents, Lifetime, Order, Orders, Shared, failed, tell_failure};
@@ -59,8 +60,12 @@ pub(super) struct Driver {
     pub(super) turn: Option<TurnId>,
     /// Whether the ledger may have a turn that waits.
     pub(super) look_for_turns: bool,
-    /// Whether the agent has the prompt of that turn for certain.
-    pub(super) is_prompted: bool,
+    /// How far that turn is; only in version 2.
+    pub(super) progress: Progress,
+    /// Whether that turn, or the last one, says something in Countersign's own name.
+    pub(super) is_following_up: bool,
+    /// Whether it was said of that turn that nobody answered in time.
+    pub(super) has_told_expiry: bool,
     /// How many turns this life has taken up.
     pub(super) turns_taken: u32,
     /// Whether the agent tells what was said in an earlier life until it is prompted.
@@ -117,7 +122,9 @@ impl Driver {
             has_parcels: false,
             turn: None,
             look_for_turns: true,
-            is_prompted: false,
+            progress: Progress::default(),
+            is_following_up: false,
+            has_told_expiry: false,
             turns_taken: 0,
             tells_history: life.tells_history,
             has_denied: false,

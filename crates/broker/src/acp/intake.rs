@@ -262,11 +262,7 @@ impl Driver {
                 let text = format!("{} of {} tokens are in use.", usage.used, usage.size);
                 self.page().put(&key, &Item::Notice { text }).await
             }
-            // One that comes again from before this turn's prompt ended another turn.
-            Update::State(State::Idle(reason)) if self.shape == Shape::Two && self.is_prompted => {
-                self.await_answers().await?;
-                self.end_with(&reason).await
-            }
+            Update::State(state) if self.shape == Shape::Two => self.take_state(state).await,
             // What somebody said is in the transcript already, and the rest is not shown anywhere yet.
             Update::User(_)
             | Update::Commands(_)
@@ -275,6 +271,20 @@ impl Driver {
             | Update::Notice { .. }
             | Update::State(_)
             | Update::Unknown { .. } => Ok(()),
+        }
+    }
+
+    /// Learns what the agent does: in version 2 that ends a turn.
+    async fn take_state(&mut self, state: State) -> Result<(), StoreError> {
+        if self.turn.is_none() {
+            return Ok(());
+        }
+        match self.progress.take(state) {
+            Some(ended) => {
+                self.await_answers().await?;
+                self.end_as_said(ended).await
+            }
+            None => Ok(()),
         }
     }
 

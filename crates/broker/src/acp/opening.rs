@@ -5,29 +5,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bytes::Bytes;
 use countersign_core::session::Session;
 use countersign_engine::acp::agents::Agent;
-use countersign_engine::acp::initialize::{self, Ability, AgentDescription, Shape};
+use countersign_engine::acp::initialize::Shape;
 use countersign_engine::acp::launch::Launch;
-use countersign_engine::acp::lines::Piece;
-use countersign_engine::acp::message::{self, Incoming as Message, Params, RpcError, RpcId};
-use countersign_engine::acp::session::{self, Place};
-use countersign_engine::keeper::{HeldInput, Keeper};
+use countersign_engine::keeper::Keeper;
 use countersign_store::{Run, StoreError};
 
-use crate::acp::noise::Noises;
 use crate::acp::roster::find;
-use crate::acp::wire::{Heard, Incoming};
+use crate::acp::talk::{ENDED, Failure, greet};
 use crate::acp::{Agents, Lifetime};
 use crate::kept::{end_wholly, how_it_ended, last_words, remove_directory, run_directory};
 
-/// How long an agent may take to answer each of the first requests.
-const OPENING_LIMIT: Duration = Duration::from_secs(30);
-/// How long an agent is silent that has told all that was said before.
-const HISTORY_PAUSE: Duration = Duration::from_millis(300);
-/// How much output is taken before the keeper may forget it.
-const ACKNOWLEDGE: u64 = 1024 * 1024;
 /// How long an agent's end may take to be known once its output has ended.
 const EXIT_LIMIT: Duration = Duration::from_secs(3);
 
@@ -38,6 +27,8 @@ pub(super) enum Wanted<'a> {
     New,
     /// A session of an earlier life.
     Again(&'a Session),
+    /// A session of an earlier life, which is loaded: a process that was to resume it did not come back from that.
+    Loaded(&'a Session),
 }
 
 /// An agent with an open session.
@@ -53,16 +44,35 @@ pub(super) struct Opened {
 pub(super) type Opening = Result<Result<Opened, String>, StoreError>;
 
 impl Agents {
-    /// Begins a life of `agent` in a workspace and opens a session in it.
+    /// Begins a life of `agent` in a workspace and opens a session in it. If that ends over resuming the session, another
+    /// life loads it.
     pub(super) async fn open(
         &self,
         workspace: &countersign_core::session::Workspace,
         agent: &Agent,
         wanted: Wanted<'_>,
     ) -> Opening {
+        let opened = self.open_once(workspace, agent, wanted).await?;
+        let opened = match (opened, wanted) {
+            (Err(Failure::Resuming(why)), Wanted::Again(session)) => {
+                tracing::warn!(session.id = %session.id, "a session is loaded that was not resumed: {why}");
+                self.open_once(workspace, agent, Wanted::Loaded(session))
+                    .await?
+            }
+            (opened, _) => opened,
+        };
+        Ok(opened.map_err(Failure::into_sentence))
+    }
+
+    async fn open_once(
+        &self,
+        workspace: &countersign_core::session::Workspace,
+        agent: &Agent,
+        wanted: Wanted<'_>,
+    ) -> Result<Result<Opened, Failure>, StoreError> {
         let shared = self.shared();
         let Some(program) = find(agent) else {
-            return Ok(Err(not_found(agent)));
+            return Ok(Err(not_found(agent).into()));
         };
         let now = shared.clock.now();
         let engine = shared
@@ -84,21 +94,21 @@ impl Agents {
             Err(error) => {
                 let why = format!("{} could not be started: {error}", agent.title);
                 self.end_run(workspace.id, &run, &directory, &why).await?;
-                return Ok(Err(why));
+                return Ok(Err(why.into()));
             }
         };
         self.note_keeper(keeper.identity());
         let greeted = tokio::select! {
             greeted = greet(&keeper, agent, workspace, wanted) => greeted,
-            () = shared.ending.cancelled() => Err("Countersign was stopped".to_owned()),
+            () = shared.ending.cancelled() => Err(Failure::Final("Countersign was stopped".to_owned())),
         };
         let greeted = match greeted {
             Ok(greeted) => greeted,
-            Err(why) => {
-                let why = explain(agent, &keeper, &directory, &why).await;
+            Err(failure) => {
+                let why = explain(agent, &keeper, &directory, failure.sentence()).await;
                 end_wholly(&keeper, &directory).await;
                 self.end_run(workspace.id, &run, &directory, &why).await?;
-                return Ok(Err(why));
+                return Ok(Err(failure.in_other_words(why)));
             }
         };
         if greeted.shape == Shape::Two {
@@ -117,7 +127,7 @@ impl Agents {
                 input: greeted.input,
                 shape: greeted.shape,
                 noise: greeted.noise,
-                tells_history: matches!(wanted, Wanted::Again(_)),
+                tells_history: matches!(wanted, Wanted::Again(_) | Wanted::Loaded(_)),
             },
         }))
     }
@@ -168,234 +178,4 @@ async fn explain(agent: &Agent, keeper: &Keeper, directory: &std::path::Path, wh
         sentence.push_str(&said);
     }
     sentence
-}
-
-/// What `talk` says when the output ends.
-const ENDED: &str = "it ended before it answered";
-
-struct Greeted {
-    incoming: Incoming,
-    input: HeldInput,
-    native_id: String,
-    taken: u64,
-    shape: Shape,
-    noise: Noises,
-}
-
-async fn greet(
-    keeper: &Keeper,
-    agent: &Agent,
-    workspace: &countersign_core::session::Workspace,
-    wanted: Wanted<'_>,
-) -> Result<Greeted, String> {
-    let streams = keeper.streams(0).await.map_err(|error| error.to_string())?;
-    let (incoming, input) = Incoming::new(streams, 0);
-    let mut talk = Talk {
-        incoming,
-        input,
-        taken: 0,
-        acknowledged: 0,
-        noise: Noises::default(),
-    };
-    let (native_id, shape) =
-        talk.begin(agent, workspace, wanted)
-            .await
-            .map_err(|why| match talk.noise.first() {
-                // Some say on the wrong stream why they do not work.
-                Some(said) => format!("{why} ({said})"),
-                None => why,
-            })?;
-    Ok(Greeted {
-        native_id,
-        shape,
-        noise: talk.noise,
-        taken: talk.taken,
-        incoming: talk.incoming,
-        input: talk.input,
-    })
-}
-
-fn refused(agent: &Agent, method: &str, error: &RpcError) -> String {
-    if error.wants_sign_in() {
-        let how = &agent.sign_in.how;
-        return if how.is_empty() {
-            format!("it wants you to sign in first: {}", error.message)
-        } else {
-            format!("it wants you to sign in first: {how}")
-        };
-    }
-    let more = error
-        .data
-        .as_ref()
-        .map(|data| format!(" {data}"))
-        .unwrap_or_default();
-    format!("it refused `{method}`: {error}{more}")
-}
-
-/// The first exchange with an agent.
-struct Talk {
-    incoming: Incoming,
-    input: HeldInput,
-    taken: u64,
-    acknowledged: u64,
-    noise: Noises,
-}
-
-impl Talk {
-    /// Learns who the agent is and opens the session that is wanted; returns what the agent calls it, and in which
-    /// version it answers.
-    async fn begin(
-        &mut self,
-        agent: &Agent,
-        workspace: &countersign_core::session::Workspace,
-        wanted: Wanted<'_>,
-    ) -> Result<(String, Shape), String> {
-        let version = env!("CARGO_PKG_VERSION");
-        let hello = initialize::request("initialize", agent.offer, agent.abilities, version);
-        let described = self.request("initialize", hello).await?;
-        let described = described.map_err(|error| refused(agent, "initialize", &error))?;
-        let description =
-            initialize::read(agent.offer, &described).map_err(|error| error.to_string())?;
-        let place = Place {
-            directory: PathBuf::from(&workspace.path),
-            additional: Vec::new(),
-        };
-        let native_id = self.session(agent, &description, &place, wanted).await?;
-        Ok((native_id, description.shape))
-    }
-
-    /// Opens the session that is wanted, and returns what the agent calls it.
-    async fn session(
-        &mut self,
-        agent: &Agent,
-        description: &AgentDescription,
-        place: &Place,
-        wanted: Wanted<'_>,
-    ) -> Result<String, String> {
-        let earlier = match wanted {
-            Wanted::New => {
-                let result = self
-                    .request("session/new", session::new("session/new", place))
-                    .await?
-                    .map_err(|error| refused(agent, "session/new", &error))?;
-                return session::read_opened(&result)
-                    .session
-                    .filter(|id| !id.is_empty() && id.len() <= 1_000 && !id.contains('\0'))
-                    .ok_or_else(|| {
-                        "it began a session and did not say what it is called".to_owned()
-                    });
-            }
-            Wanted::Again(session) => session,
-        };
-        let native = &earlier.native_id;
-        if description.can(Ability::Resume) {
-            let line = session::resume("session/resume", native, place);
-            match self.request("session/resume", line).await? {
-                Ok(_) => return Ok(native.clone()),
-                Err(error) if !description.can(Ability::Load) => {
-                    return Err(cannot_go_on(&refused(agent, "session/resume", &error)));
-                }
-                Err(_) => {}
-            }
-        }
-        if !description.can(Ability::Load) {
-            return Err(cannot_go_on(
-                "it can neither resume nor load a session of an earlier process",
-            ));
-        }
-        let line = session::load("session/load", native, place);
-        match self.request("session/load", line).await? {
-            Ok(_) => {
-                self.hear_out().await?;
-                Ok(native.clone())
-            }
-            Err(error) => Err(cannot_go_on(&refused(agent, "session/load", &error))),
-        }
-    }
-
-    /// Sends a request and waits for its response. What the agent tells meanwhile is of an earlier life and known;
-    /// what it wants meanwhile it does not get.
-    async fn request(
-        &mut self,
-        id: &str,
-        line: Vec<u8>,
-    ) -> Result<Result<Params, RpcError>, String> {
-        let exchange = async {
-            let sent = self.input.write(Some(id), Bytes::from(line)).await;
-            if sent.is_err() {
-                return Err(ENDED.to_owned());
-            }
-            while let Some(heard) = self.incoming.next().await {
-                match self.take(heard).await? {
-                    Some((said, outcome)) if said.ours().as_deref() == Some(id) => {
-                        return Ok(outcome);
-                    }
-                    Some(_) | None => {}
-                }
-            }
-            Err(ENDED.to_owned())
-        };
-        tokio::time::timeout(OPENING_LIMIT, exchange)
-            .await
-            .unwrap_or_else(|_| {
-                Err(format!(
-                    "it did not answer `{id}` within {} s",
-                    OPENING_LIMIT.as_secs()
-                ))
-            })
-    }
-
-    /// Lets the agent tell what was said before: some answer first that they have loaded it.
-    async fn hear_out(&mut self) -> Result<(), String> {
-        let history = async {
-            while let Ok(heard) = tokio::time::timeout(HISTORY_PAUSE, self.incoming.next()).await {
-                let heard = heard.ok_or_else(|| ENDED.to_owned())?;
-                self.take(heard).await?;
-            }
-            Ok(())
-        };
-        // What one tells for longer is taken for new.
-        tokio::time::timeout(OPENING_LIMIT, history)
-            .await
-            .unwrap_or(Ok(()))
-    }
-
-    /// Takes in what was heard, and returns it if it is a response.
-    async fn take(&mut self, heard: Heard) -> Result<Option<Response>, String> {
-        self.taken = match &heard {
-            Heard::Piece(piece) => self.taken.max(piece.end()),
-            Heard::Skipped => self.incoming.handed_out(),
-        };
-        // A life that ends before its session is open is not gone on with: nothing of it has to be kept.
-        if self.taken - self.acknowledged >= ACKNOWLEDGE
-            && self.input.acknowledge(self.taken).await.is_ok()
-        {
-            self.acknowledged = self.taken;
-        }
-        let Heard::Piece(Piece::Line(line)) = heard else {
-            return Ok(None);
-        };
-        match message::read(&line.text) {
-            Message::Response { id, outcome } => Ok(Some((id, outcome))),
-            Message::Request { id, method, .. } => {
-                let reply = message::unknown_method(&id, &method);
-                let tag = format!("reply-{}", line.start);
-                let sent = self.input.write(Some(&tag), Bytes::from(reply)).await;
-                sent.map_err(|_| ENDED.to_owned())?;
-                Ok(None)
-            }
-            Message::Noise(noise) => {
-                self.noise.take(&noise);
-                Ok(None)
-            }
-            Message::Notification { .. } => Ok(None),
-        }
-    }
-}
-
-/// The id of a request, and what the agent responds to it.
-type Response = (RpcId, Result<Params, RpcError>);
-
-fn cannot_go_on(why: &str) -> String {
-    format!("the agent cannot go on with this session, begin a new one: {why}")
 }

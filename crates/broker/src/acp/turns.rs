@@ -10,10 +10,11 @@ use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
 use countersign_engine::acp::message::{Params, RpcError, RpcId};
 use countersign_engine::acp::session::{self, PromptAnswer, PromptPart, StopReason, read_prompt};
 use countersign_engine::keeper::KeeperError;
-use countersign_store::{AskFilter, NewTurn, Parcel, StoreError};
+use countersign_store::{AskFilter, Parcel, StoreError};
 use tokio::time::Instant;
 
 use crate::acp::driver::{Driver, Told};
+use crate::acp::progress::{Ended, Progress};
 use crate::acp::wire::Purpose;
 use crate::acp::{answers, failed};
 
@@ -42,6 +43,7 @@ impl Driver {
             self.prompt(&turn).await?;
             if is_with_agent {
                 // It is a turn of an earlier server: what that server knew of it is in the ledger.
+                self.progress = Progress::of_earlier_server();
                 self.has_denied = self.has_denied_since(&turn).await?;
             }
             if turn.cancelled_at.is_some() {
@@ -90,9 +92,11 @@ impl Driver {
         self.turn = Some(turn.id);
         self.turns_taken += 1;
         self.has_denied = false;
+        self.progress = Progress::default();
+        self.is_following_up = turn.follows.is_some();
+        self.has_told_expiry = false;
         self.tells_history = false;
-        self.is_prompted = self.out.was_accepted(&id);
-        if !self.is_prompted {
+        if !self.out.was_accepted(&id) {
             let parts = vec![PromptPart::Text(turn.prompt.clone())];
             let line = session::prompt(&id, &self.session.native_id, parts);
             self.out.push(Purpose::Prompt(turn.id), id, line);
@@ -137,12 +141,14 @@ impl Driver {
         if !is_ours {
             return Ok(());
         }
-        self.is_prompted = true;
         self.await_answers().await?;
         match outcome {
             Ok(result) => match read_prompt(self.shape, &result) {
                 PromptAnswer::Ended(reason) => self.end_with(&reason).await,
-                PromptAnswer::Taken { .. } => Ok(()),
+                PromptAnswer::Taken { .. } => match self.progress.is_taken() {
+                    Some(ended) => self.end_as_said(ended).await,
+                    None => Ok(()),
+                },
             },
             Err(_) if self.cancelled_until.is_some() => {
                 self.end_turn(&TurnOutcome::Cancelled).await
@@ -182,6 +188,15 @@ impl Driver {
             }
         };
         self.end_turn(&outcome).await
+    }
+
+    /// Ends the turn of an agent that says so without being asked, and not always why.
+    pub(super) async fn end_as_said(&mut self, ended: Ended) -> Result<(), StoreError> {
+        match (ended, self.cancelled_until) {
+            (Ended(Some(reason)), _) => self.end_with(&reason).await,
+            (Ended(None), Some(_)) => self.end_turn(&TurnOutcome::Cancelled).await,
+            (Ended(None), None) => self.end_turn(&TurnOutcome::Completed).await,
+        }
     }
 
     async fn end_turn(&mut self, outcome: &TurnOutcome) -> Result<(), StoreError> {
@@ -226,7 +241,9 @@ impl Driver {
     /// Stops what is going on: the ledger first, then the agent, which has a while to come to an end.
     pub(super) async fn cancel(&mut self) -> Result<(), StoreError> {
         for waiting in self.shared().store.open_turns(self.session.id).await? {
-            if Some(waiting.id) != self.turn && waiting.cancelled_at.is_some() {
+            // What we would say by ourselves may have been written down just after it was cancelled.
+            let goes_with_it = waiting.cancelled_at.is_some() || waiting.follows.is_some();
+            if Some(waiting.id) != self.turn && goes_with_it {
                 self.end_in_ledger_alone(waiting.id).await?;
             }
         }
@@ -357,10 +374,7 @@ impl Driver {
         let shared = self.agents.shared();
         let now = shared.clock.now();
         match (purpose, written) {
-            (Purpose::Prompt(turn), Ok(())) => {
-                self.is_prompted = true;
-                self.agents.shared().store.mark_turn_sent(turn, now).await
-            }
+            (Purpose::Prompt(turn), Ok(())) => shared.store.mark_turn_sent(turn, now).await,
             (Purpose::Answer(ask), Ok(())) => self.prove(ask).await,
             (Purpose::Reply { .. } | Purpose::Other, Ok(())) => Ok(()),
             // The agent or its keeper is gone, and what follows from that follows from the end of its output.
@@ -410,43 +424,4 @@ impl Driver {
         }
         Ok(())
     }
-
-    /// The protocol has no place for the reason of a denial: it follows as the next prompt. A rule's no is not
-    /// explained: an agent that tries again for every explanation would never come to an end. Nor is one of a turn that
-    /// somebody has cancelled meanwhile.
-    async fn follow_up(&mut self, ask: &Ask) -> Result<(), StoreError> {
-        let Some(answer) = ask.state.answer() else {
-            return Ok(());
-        };
-        if answer.rule.is_some() || self.cancelled_until.is_some() {
-            return Ok(());
-        }
-        let (Some(reason), Some(id)) = (answer.choice.reason(), turn_after(ask.id)) else {
-            return Ok(());
-        };
-        let what = ask.subject.summary();
-        let new = NewTurn {
-            id,
-            session: self.session.id,
-            native_id: id.to_string(),
-            prompt: format!("`{what}` was denied. The reason: {reason}"),
-            model: None,
-            agent: None,
-            follows: Some(ask.id),
-        };
-        let shared = self.agents.shared();
-        shared
-            .store
-            .begin_turn(self.session.workspace, new, &answer.by, shared.clock.now())
-            .await?;
-        self.look_for_turns = true;
-        Ok(())
-    }
-}
-
-/// The turn that tells why an ask was denied. It is always the same one, so that it is told once.
-fn turn_after(ask: AskId) -> Option<TurnId> {
-    let id = ask.to_string();
-    let (_, digits) = id.split_once('_')?;
-    format!("turn_{digits}").parse().ok()
 }
