@@ -79,6 +79,12 @@ pub fn hostile_agent() -> PathBuf {
     BUILT.get_or_init(|| build("hostile-agent")).clone()
 }
 
+/// Returns the ACP agent that does what its prompts say, built if need be.
+pub fn scripted_agent() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build("scripted-agent")).clone()
+}
+
 /// Builds a program of this crate.
 fn build(program: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
