@@ -137,6 +137,8 @@ fn all_tests(repository: &Repository, filter: &[String]) -> Step {
         let cluster = PostgresCluster::start(&target)?;
         invocation
             .variable("COUNTERSIGN_TEST_POSTGRES", cluster.url())
+            // The step before built them.
+            .variable("COUNTERSIGN_PROGRAMS_BUILT", "yes")
             .run()
     })
 }

@@ -14,7 +14,7 @@ mod repertoire;
 mod script;
 
 pub use mode::Mode;
-pub use normal::{FOREIGN_SESSION, SESSION};
+pub use normal::{COMMAND, FOREIGN_SESSION, SESSION};
 pub use play::run;
 pub use script::Stage;
 

@@ -159,7 +159,7 @@ impl ScriptedAgent {
         if io::stdin().lock().read_line(&mut line)? == 0 {
             return Err(Over::With(ExitCode::SUCCESS));
         }
-        self.manner.record(&line)?;
+        self.manner.record(&self.session, &line)?;
         let Ok(message) = serde_json::from_str::<Value>(&line) else {
             return Ok(());
         };

@@ -185,7 +185,7 @@ impl Driver {
             if self.look_for_turns && self.turn.is_none() {
                 self.take_up_turn().await?;
             }
-            if self.has_parcels {
+            if self.has_parcels && self.has_caught_up() {
                 head.mark_unchanged();
                 self.carry().await?;
             }
@@ -268,6 +268,12 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Whether everything was taken in that the agent had said when this server came, and all that has come since. An
+    /// answer is not sent before: it may be for something that the agent has changed meanwhile.
+    fn has_caught_up(&self) -> bool {
+        self.incoming.received() >= self.replayed_until && self.incoming.is_drained()
     }
 
     /// Notes up to where everything is durable, if that is worth it, and lets the keeper forget it.

@@ -18,7 +18,7 @@ use crate::acp::wire::{Heard, Incoming};
 /// How long an agent may take to answer each of the first requests.
 const OPENING_LIMIT: Duration = Duration::from_secs(30);
 /// How long an agent is silent that has told all that was said before.
-const HISTORY_PAUSE: Duration = Duration::from_millis(300);
+const HISTORY_PAUSE: Duration = Duration::from_secs(1);
 /// How much output is taken before the keeper may forget it.
 const ACKNOWLEDGE: u64 = 1024 * 1024;
 

@@ -131,7 +131,7 @@ async fn where_nobody_answers_there_is_an_end_to_it() {
     let session = api.start_session_with("demo").await;
     api.prompt(&session, "RUN touch never.txt").await;
     let first = api.wait_for_ask_of(&session).await;
-    // The demo agent takes what it is told for a wish, and asks for three more things, which nobody answers either.
+    // The demo agent takes what it is told for a wish, and asks for more, which nobody answers either.
     let prompts = prompts_in_the_end(&server, &session, "Nobody answered").await;
     assert_eq!(prompts.len(), 2, "{prompts:#?}");
     assert_eq!(prompts[1]["follows"], id(&first));
@@ -140,7 +140,7 @@ async fn where_nobody_answers_there_is_an_end_to_it() {
         .get(&format!("/api/v1/asks?session={session}"))
         .await;
     let asks = asks["asks"].as_array().expect("it is a list");
-    assert!(asks.len() > 2, "{asks:#?}");
+    assert!(asks.len() > 1, "{asks:#?}");
     assert!(
         asks.iter().all(|ask| ask["state"] == "expired"),
         "{asks:#?}"

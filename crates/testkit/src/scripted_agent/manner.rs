@@ -16,7 +16,7 @@ pub struct Manner {
     pub cannot: Vec<String>,
     /// What it does instead of answering a request.
     pub deeds: Vec<(String, Deed)>,
-    /// Where it writes down what it is told.
+    /// Where it writes down what it is told; in a directory, a file for each process, named after its session.
     pub tape: Option<PathBuf>,
 }
 
@@ -106,8 +106,9 @@ impl Manner {
         })
     }
 
-    pub(super) fn record(&self, line: &str) -> io::Result<()> {
+    pub(super) fn record(&self, session: &str, line: &str) -> io::Result<()> {
         match &self.tape {
+            Some(tape) if tape.is_dir() => append(&tape.join(format!("{session}.jsonl")), line),
             Some(tape) => append(tape, line),
             None => Ok(()),
         }

@@ -36,7 +36,7 @@ pub struct KeptAgent {
 
 impl KeptAgent {
     /// Reads the run directories below the data directory `data`; runs that are over are left out.
-    pub(super) fn all_below(data: &Path) -> Vec<Self> {
+    pub fn all_below(data: &Path) -> Vec<Self> {
         let Ok(runs) = std::fs::read_dir(data.join("runs")) else {
             return Vec::new();
         };

@@ -12,7 +12,8 @@ use countersign_testkit::hostile_agent::{
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How long anything may take: some modes write 100 MB, and the machine may be busy.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What is heard of an agent.
 #[derive(Debug)]
