@@ -49,6 +49,8 @@ pub(super) struct Driver {
     /// The tool calls whose items are behind, and where each began that has not ended.
     pub(super) changed_calls: BTreeSet<String>,
     pub(super) open_calls: BTreeMap<String, u64>,
+    /// The tool calls that an agent told of before this server came: their asks are compared when all of it is told.
+    pub(super) retold_calls: BTreeSet<String>,
     pub(super) words: Words,
     /// The asks of this life that are not over.
     pub(super) asks: BTreeSet<AskId>,
@@ -116,6 +118,7 @@ impl Driver {
             calls: ToolCalls::default(),
             changed_calls: BTreeSet::new(),
             open_calls: BTreeMap::new(),
+            retold_calls: BTreeSet::new(),
             words: Words::default(),
             asks: BTreeSet::new(),
             asking: BTreeMap::new(),
@@ -185,9 +188,12 @@ impl Driver {
             if self.look_for_turns && self.turn.is_none() {
                 self.take_up_turn().await?;
             }
-            if self.has_parcels && self.has_caught_up() {
-                head.mark_unchanged();
-                self.carry().await?;
+            if self.has_caught_up() {
+                self.compare_asks().await?;
+                if self.has_parcels {
+                    head.mark_unchanged();
+                    self.carry().await?;
+                }
             }
             let watchdog = self.cancelled_until.unwrap_or_else(Instant::now);
             tokio::select! {

@@ -340,8 +340,20 @@ impl Driver {
             self.finish_words().await?;
             self.settle_calls().await?;
         }
-        if is_about_the_act {
+        if is_about_the_act && line.start < self.replayed_until {
+            // It may be an earlier word on it: the last one is what counts.
+            self.retold_calls.insert(id);
+        } else if is_about_the_act {
             self.ask_anew(&id).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks anew for what the agent changed while no server was there.
+    pub(super) async fn compare_asks(&mut self) -> Result<(), StoreError> {
+        while let Some(call) = self.retold_calls.first().cloned() {
+            self.ask_anew(&call).await?;
+            self.retold_calls.remove(&call);
         }
         Ok(())
     }

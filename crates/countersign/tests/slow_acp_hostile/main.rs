@@ -63,7 +63,6 @@ async fn all_come_to_their_ends(server: &mut TestServer, rows: &'static [Row], a
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(server.api().open_asks().await.is_empty());
     let most = memory.most();
-    println!("{most:?} in KiB");
     assert!(most.server < MORE && most.keeper < MORE, "{most:?}");
 }
 

@@ -38,7 +38,7 @@ impl Memory {
             let mut most = Most::default();
             let mut keepers = Vec::new();
             for look in 0_u32.. {
-                if look % SEARCH == 0 {
+                if look.is_multiple_of(SEARCH) {
                     keepers = keepers_below(&data);
                 }
                 let of_server = anonymous(server).saturating_sub(idle);

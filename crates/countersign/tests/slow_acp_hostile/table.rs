@@ -197,7 +197,7 @@ pub(crate) const FLOODS: &[Row] = &[
     row(Mode::EndlessOutput, Stuck),
 ];
 
-/// What no rule allows, though there is one for the very command: in the person's words for it, a person has to look.
+/// What no rule allows, though there is one for the plain command: a person has to look.
 pub(crate) const DESPITE_A_RULE: &[Row] = &[
     row(Mode::TwoAllowOnce, Denied),
     row(Mode::SwitchedMode, Denied),
