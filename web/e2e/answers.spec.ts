@@ -42,6 +42,37 @@ test("what is always allowed in a session runs the second time without an ask", 
   await expect(page.getByRole("listitem").filter({ hasText: "Allowed by a rule" }).first()).toContainText(command);
 });
 
+test.describe("a pattern", () => {
+  // The one that does not fit is refused, which the browser notes.
+  test.use({ expected: /422/ });
+
+  test("has to fit what is asked, and allows in the session what is like it", async ({ visit, server }) => {
+    const page = await visit();
+    await begin(page, "TOOL write: beds/roses.txt <<< red", "FINAL Planted.");
+    const ask = askWith(page, "wants to change a file");
+    await button(ask, "Always for…").click();
+    const dialog = page.getByRole("dialog", { name: "Always allow" });
+    await dialog.getByLabel("Everything like a pattern").check();
+    const pattern = dialog.getByLabel("Pattern", { exact: true });
+    await expect(pattern, "the folder, as opencode names it").toHaveValue(/garden\/beds\/\*\*$/);
+    await pattern.fill("elsewhere/**");
+    await dialog.getByRole("button", { name: "Always allow" }).click();
+    await expect(ask).toContainText("does not match what is asked here");
+    expect(server.file("beds/roses.txt")).toBeUndefined();
+
+    await button(ask, "Always for…").click();
+    await dialog.getByLabel("Everything like a pattern").check();
+    await dialog.getByRole("button", { name: "Always allow" }).click();
+    await expect(ask).toContainText("Always allowed in this session by you");
+    await expect(ask).toContainText(/Everything like .*beds\/\*\*/);
+    await expect(said(page, "Planted.")).toBeVisible();
+
+    await goOn(page, "TOOL write: beds/beans.txt <<< green", "FINAL Planted as well.");
+    await expect(said(page, "Planted as well.")).toBeVisible();
+    expect(server.file("beds/beans.txt")).toBeDefined();
+  });
+});
+
 test("a question is answered with an option, and with own words", async ({ visit, server }) => {
   const page = await visit();
   await begin(page, "TOOL question: Which bed first? | Roses | Beans", "FINAL Noted.");

@@ -17,6 +17,9 @@ pub(crate) struct Measurement {
     /// Measure this topic alone, such as `answers`; can be given several times
     #[arg(long, value_name = "TOPIC")]
     only: Vec<String>,
+    /// Fuzz the ACP door for so long, instead of ten minutes
+    #[arg(long, value_name = "SECONDS")]
+    fuzz_seconds: Option<u64>,
     /// Write the figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -30,7 +33,7 @@ pub(crate) fn run(repository: &Repository, measurement: &Measurement) -> anyhow:
     peers::install(repository)?;
     let cargo = |line: &str| Invocation::new(&repository.root, line);
     cargo("cargo build --release --package countersign").run()?;
-    cargo("cargo build --release --package countersign-testkit --package countersign-bench --bins")
+    cargo("cargo build --release --package countersign-testkit --package countersign-bench --package countersign-fuzz --bins")
         .run()?;
     invocation(repository, measurement).run()
 }
@@ -45,6 +48,11 @@ fn invocation(repository: &Repository, measurement: &Measurement) -> Invocation 
     }
     for topic in &measurement.only {
         bench = bench.argument("--only").argument(topic);
+    }
+    if let Some(seconds) = measurement.fuzz_seconds {
+        bench = bench
+            .argument("--fuzz-seconds")
+            .argument(seconds.to_string());
     }
     if let Some(file) = &measurement.json {
         bench = bench.argument("--json").argument(file);

@@ -39,6 +39,7 @@ pub(crate) fn steps(repository: &Repository, selection: &Selection) -> Vec<Step>
 fn quick(repository: &Repository, filter: &[String]) -> Vec<Step> {
     let mut steps = vec![formatting(repository), lints(repository)];
     steps.extend(NEXTEST.installation(repository));
+    steps.push(programs(repository));
     steps.push(quick_tests(repository, filter));
     steps
 }
@@ -66,11 +67,7 @@ fn full(repository: &Repository, filter: &[String]) -> Vec<Step> {
         DENY.invocation(repository, "check licenses bans sources"),
     ));
     steps.extend(NEXTEST.installation(repository));
-    // Tests start these as processes of their own.
-    steps.push(Step::command(
-        "programs",
-        cargo("cargo build --package countersign --package countersign-testkit --bins"),
-    ));
+    steps.push(programs(repository));
     steps.push(all_tests(repository, filter));
     steps.push(Step::command(
         "documented examples",
@@ -107,6 +104,12 @@ fn lints(repository: &Repository) -> Step {
     Step::command("lints", Invocation::new(&repository.root, line))
 }
 
+/// What tests start as processes of their own; they build nothing themselves.
+fn programs(repository: &Repository) -> Step {
+    let line = "cargo build --package countersign --package countersign-testkit --bins";
+    Step::command("programs", Invocation::new(&repository.root, line))
+}
+
 /// The web app's packages. The lints' build of the app may have installed them: that is looked at when the step runs.
 fn web_packages(repository: &Repository) -> Step {
     let web = repository.web();
@@ -137,8 +140,6 @@ fn all_tests(repository: &Repository, filter: &[String]) -> Step {
         let cluster = PostgresCluster::start(&target)?;
         invocation
             .variable("COUNTERSIGN_TEST_POSTGRES", cluster.url())
-            // The step before built them.
-            .variable("COUNTERSIGN_PROGRAMS_BUILT", "yes")
             .run()
     })
 }

@@ -18,8 +18,8 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 const ACCOUNT: &str = "postgres";
 /// What our folders' names begin with; the id of the process that made one follows.
 const FOLDER_PREFIX: &str = "countersign-postgres-";
-/// Below the range from which the system hands out ports by itself.
-const PORTS: std::ops::Range<u16> = 20_000..32_000;
+/// Below those from which engines and the system get theirs, above those of the tests.
+const PORTS: std::ops::Range<u16> = 18_000..20_000;
 /// How often another port is tried when somebody takes ours between the look and the start.
 const TRIES: usize = 5;
 

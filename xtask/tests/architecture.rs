@@ -141,6 +141,20 @@ fn the_command_line_reaches_the_ledger_only_through_the_api() {
 }
 
 #[test]
+fn the_proxy_reaches_the_ledger_only_through_the_api() {
+    Arrows::read().assert_ignorance(
+        "countersign-acp-proxy",
+        &[
+            "countersign-store",
+            "countersign-broker",
+            "countersign-server",
+            "sqlx",
+            "axum",
+        ],
+    );
+}
+
+#[test]
 fn the_broker_does_not_know_that_there_is_http() {
     Arrows::read().assert_ignorance(
         "countersign-broker",
@@ -178,9 +192,11 @@ fn the_testkit_is_for_tests_and_measurements_alone() {
     let arrows = Arrows::read();
     assert_eq!(
         arrows.that_name("countersign-testkit"),
-        ["countersign-bench"]
+        ["countersign-bench", "countersign-fuzz"]
     );
-    assert!(arrows.that_name("countersign-bench").is_empty());
+    for package in ["countersign-bench", "countersign-fuzz"] {
+        assert!(arrows.that_name(package).is_empty());
+    }
 }
 
 #[test]

@@ -15,6 +15,9 @@ use utoipa::ToSchema;
 /// The longest life of a rule that an answer can ask for: ten years.
 const LONGEST_EXPIRY: Duration = Duration::from_hours(10 * 366 * 24);
 
+/// The longest pattern of a rule, in bytes.
+const LONGEST_PATTERN: usize = 4_096;
+
 /// An ask as clients see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AskView {
@@ -140,7 +143,7 @@ pub struct AskList {
 pub enum AnswerKind {
     /// Yes, this one time.
     AllowOnce,
-    /// Yes, and make a rule of it; see `scope` and `expires_in_s`.
+    /// Yes, and make a rule of it; see `scope`, `pattern` and `expires_in_s`.
     AllowAlways,
     /// No; see `reason`.
     Deny,
@@ -165,6 +168,11 @@ pub struct AnswerRequest {
     /// With `allow_always`: how far the rule reaches; the session if it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
+    /// With `allow_always`: a glob that the rule allows, in place of exactly what was asked. It has to match what was
+    /// asked; commands for a shell take none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 4096)]
+    pub pattern: Option<String>,
     /// With `allow_always`: how long the rule lives, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 316_224_000)]
@@ -196,6 +204,7 @@ impl AnswerRequest {
             option: None,
             reason: None,
             scope: None,
+            pattern: None,
             expires_in_s: None,
             choices: None,
         }
@@ -233,6 +242,9 @@ impl AnswerRequest {
             if self.scope.is_some() {
                 return Err(unexpected("scope"));
             }
+            if self.pattern.is_some() {
+                return Err(unexpected("pattern"));
+            }
             if self.expires_in_s.is_some() {
                 return Err(unexpected("expires_in_s"));
             }
@@ -241,6 +253,7 @@ impl AnswerRequest {
             AnswerKind::AllowOnce => Ok(Choice::AllowOnce),
             AnswerKind::AllowAlways => Ok(Choice::AllowAlways {
                 scope: self.scope.unwrap_or(Scope::Session),
+                pattern: self.pattern.map(checked_pattern).transpose()?,
                 expires_at: self
                     .expires_in_s
                     .map(|seconds| rule_end(seconds, now))
@@ -259,12 +272,22 @@ impl AnswerRequest {
                         Choice::from_option(&option, options, self.reason)
                     }
                     // The agent is told this very option: what it means is the agent's own.
-                    Door::Acp => Choice::picked(&option, options, self.reason),
+                    Door::Acp | Door::AcpProxy => Choice::picked(&option, options, self.reason),
                 }
                 .map_err(InvalidAnswerRequest::Unfit)
             }
         }
     }
+}
+
+fn checked_pattern(pattern: String) -> Result<String, InvalidAnswerRequest> {
+    if pattern.is_empty() || pattern.len() > LONGEST_PATTERN || pattern.contains('\0') {
+        return Err(InvalidAnswerRequest::Field {
+            field: "pattern",
+            problem: "must have at least one character, at most 4096 bytes, and no NUL",
+        });
+    }
+    Ok(pattern)
 }
 
 fn rule_end(seconds: u64, now: Timestamp) -> Result<Timestamp, InvalidAnswerRequest> {
@@ -297,6 +320,9 @@ mod tests {
                 r#"{"answer":"allow_once","expires_in_s":3}"#,
                 "expires_in_s",
             ),
+            (r#"{"answer":"allow_once","pattern":"src/**"}"#, "pattern"),
+            (r#"{"answer":"allow_always","pattern":""}"#, "pattern"),
+            (r#"{"answer":"allow_always","pattern":"\u0000"}"#, "pattern"),
             (r#"{"answer":"deny","choices":[["a"]]}"#, "choices"),
             (r#"{"answer":"deny","option":"once"}"#, "option"),
             (r#"{"answer":"option"}"#, "option"),
@@ -327,13 +353,22 @@ mod tests {
     }
 
     #[test]
-    fn always_reaches_the_session_unless_it_is_said_otherwise() {
-        assert_eq!(
-            request(r#"{"answer":"allow_always"}"#).choice(Door::Opencode, &[], NOW),
-            Ok(Choice::AllowAlways {
-                scope: Scope::Session,
-                expires_at: None
-            })
-        );
+    fn always_is_for_the_session_and_the_very_same_unless_it_is_said_otherwise() {
+        for (json, pattern) in [
+            (r#"{"answer":"allow_always"}"#, None),
+            (
+                r#"{"answer":"allow_always","pattern":"src/**"}"#,
+                Some("src/**"),
+            ),
+        ] {
+            assert_eq!(
+                request(json).choice(Door::Opencode, &[], NOW),
+                Ok(Choice::AllowAlways {
+                    scope: Scope::Session,
+                    pattern: pattern.map(str::to_owned),
+                    expires_at: None
+                })
+            );
+        }
     }
 }

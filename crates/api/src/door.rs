@@ -1,4 +1,5 @@
-//! The door for an opencode that somebody runs himself: its plugin hands asks in and fetches the answers.
+//! The door for programs that hand asks in themselves and fetch the answers: the plugin of an opencode that somebody
+//! runs himself, and the proxy between an editor and its ACP agent.
 
 use countersign_core::ask::AskPhase;
 use countersign_core::id::{AskId, RunId};
@@ -12,6 +13,8 @@ use utoipa::ToSchema;
 pub enum DoorProgram {
     /// opencode, by its plugin.
     Opencode,
+    /// The proxy between an editor and its ACP agent.
+    AcpProxy,
 }
 
 /// Announces one life of a program.
@@ -28,6 +31,7 @@ pub struct NewDoorRun {
     /// The number of its process, if it runs on the server's machine: what descends from it is an agent's
     /// and may not answer, and when it ends so does this life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>, maximum = 4_294_967_295_u64)]
     pub process: Option<u32>,
 }
 
@@ -37,6 +41,7 @@ pub struct NewDoorRun {
 pub struct DoorAlive {
     /// The number of its process, as when it was announced: a server that was restarted has forgotten it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>, maximum = 4_294_967_295_u64)]
     pub process: Option<u32>,
 }
 
@@ -55,6 +60,27 @@ pub enum DoorAskKind {
     Permission,
     /// The agent wants to know something: the properties of `question.asked`.
     Question,
+    /// A request of an ACP agent, as an `AcpRequest`.
+    Acp,
+}
+
+/// A request of an ACP agent for leave, or a question of its.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcpRequest {
+    /// The line that the agent wrote.
+    pub line: String,
+    /// All that the agent has said about the tool call, in the request and before, as the JSON of an update.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<String>,
+    /// Which ask for this request it is, from one on: an agent may change what it asks for.
+    #[serde(default = "first")]
+    #[schema(minimum = 1, maximum = 1000)]
+    pub number: u32,
+}
+
+const fn first() -> u32 {
+    1
 }
 
 /// The session that asks.
@@ -96,7 +122,7 @@ pub struct DoorParent {
 pub struct NewDoorAsk {
     /// What kind of request it is.
     pub kind: DoorAskKind,
-    /// The request, as the program announced it.
+    /// The request, as the program announced it; for an ACP agent's, an `AcpRequest`.
     #[schema(value_type = Object)]
     pub request: Value,
     /// The session that asks.
@@ -144,6 +170,11 @@ pub enum DoorReply {
     },
     /// The question is not answered.
     Decline,
+    /// A response for an ACP agent.
+    Line {
+        /// What to write to the agent's input, without the end of the line.
+        line: String,
+    },
 }
 
 /// What the program says that it was told.
@@ -189,6 +220,17 @@ pub enum DoorReport {
         /// What it announced.
         reply: DoorWord,
     },
-    /// The program does not know the request any more.
+    /// The proxy wrote the reply that was fetched here to the agent's input, whole and once.
+    Written,
+    /// The editor was first.
+    AnsweredInEditor {
+        /// The id of the option that it picked, or whatever else it said.
+        reply: String,
+    },
+    /// The turn was cancelled in the editor.
+    TurnCancelled,
+    /// The agent changed what it asks for; that is handed in anew.
+    Changed,
+    /// Nobody waits for the request any more.
     Gone,
 }

@@ -1,5 +1,6 @@
 //! Engines that sessions can be begun with, on the wire.
 
+use countersign_core::id::SessionId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -39,4 +40,27 @@ pub struct EngineOffer {
 pub struct EngineOffers {
     /// The agents.
     pub engines: Vec<EngineOffer>,
+}
+
+/// A session that an engine had before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EarlierSession {
+    /// What the engine calls it: what to say as `earlier` of a new session.
+    pub native_id: String,
+    /// What it is about.
+    pub title: String,
+    /// When something last happened in it, as the engine writes it; empty if it does not say.
+    pub updated_at: String,
+    /// The session that it is here, if it is known here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<SessionId>,
+}
+
+/// The sessions that an engine had in a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EarlierSessions {
+    /// The sessions, in the engine's order.
+    pub sessions: Vec<EarlierSession>,
+    /// Whether there are more than are listed.
+    pub has_more: bool,
 }

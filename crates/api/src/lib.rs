@@ -4,23 +4,27 @@
 //! conversion from the rules' own types.
 
 mod ask;
+mod attachment;
 mod audit;
 mod door;
 mod engine;
 mod error;
 mod session;
+mod settings;
 mod token;
 mod workspace;
 
 pub use ask::{AnswerKind, AnswerRequest, AskList, AskView, InvalidAnswerRequest};
+pub use attachment::NewAttachment;
 pub use audit::{AlarmView, AuditList, AuditVerdict};
 pub use door::{
-    DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply, DoorReport,
-    DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
+    AcpRequest, DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply,
+    DoorReport, DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
 };
-pub use engine::{EngineOffer, EngineOffers, SignIn};
+pub use engine::{EarlierSession, EarlierSessions, EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};
 pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
+pub use settings::{SetRequest, SettingSet, SettingsView};
 pub use token::{
     Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleList, TokenList,
     TokenMade,

@@ -1,9 +1,12 @@
 //! Sessions and prompts on the wire.
 
+use countersign_core::attachment::Takes;
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Session, TranscriptItem, Turn};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::attachment::NewAttachment;
 
 /// A session as clients see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -18,6 +21,9 @@ pub struct SessionView {
     pub open_asks: i64,
     /// Whether whoever reads this may send it a prompt.
     pub may_prompt: bool,
+    /// What its agent takes along with a prompt; absent if it has not said so yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<Takes>,
 }
 
 /// The sessions, the one that changed last first.
@@ -41,6 +47,11 @@ pub struct NewSession {
     /// What it is about; the engine finds a title if it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// What the engine calls an earlier session, as `/api/v1/engines/{name}/sessions` lists it: that one is taken up,
+    /// with what was said in it, instead of a new one. One that is known here already is given back as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1)]
+    pub earlier: Option<String>,
 }
 
 /// Something to say to an agent.
@@ -53,12 +64,20 @@ pub struct PromptRequest {
     /// Makes a repetition of this request harmless: the same turn comes back for the same id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
-    /// The model to use, as `provider/model`.
+    /// The model to use: `provider/model` for opencode, one of those that the session's settings offer else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The mode to be in, one of those that the session's settings offer. Mode and model stay for the prompts that
+    /// follow; to choose them for an agent takes the grant `answer` as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// The engine's agent to use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// What comes along. It is kept with the turn: a repetition with the same id need not be the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 10)]
+    pub attachments: Vec<NewAttachment>,
 }
 
 /// A prompt that is durable and on its way to the engine.

@@ -4,6 +4,7 @@
 //! ratio says something even where the machine is slow or busy. The program is met as its users meet it: the
 //! release build, its command line, its HTTP API.
 
+mod bare;
 mod clock;
 mod disk;
 mod followers;
@@ -12,6 +13,7 @@ mod http;
 mod ledger;
 mod machine;
 mod measure;
+mod measured_agent;
 mod people;
 mod process_memory;
 mod report;
@@ -48,6 +50,9 @@ enum Command {
         #[arg(long)]
         port: u16,
     },
+    /// Speak ACP as an agent that is nothing but quick (the load)
+    #[command(hide = true)]
+    Agent,
     /// Follow an event stream with many clients (the load)
     #[command(hide = true)]
     Followers {
@@ -66,6 +71,9 @@ struct Run {
     /// Measure this alone; can be given several times
     #[arg(long, value_enum)]
     only: Vec<Topic>,
+    /// Fuzz for so long
+    #[arg(long, value_name = "SECONDS")]
+    fuzz_seconds: Option<u64>,
     /// Write the figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -85,6 +93,7 @@ struct Run {
 async fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run(&arguments).await,
+        Command::Agent => return measured_agent::run(),
         Command::Hello { port } => hello::serve(port).await.map(|()| true),
         Command::Followers { address, count } => {
             followers::follow(address, count).await.map(|()| true)
@@ -116,7 +125,7 @@ async fn run(arguments: &Run) -> anyhow::Result<bool> {
         None => served::beside_this_program("..")?,
     };
     std::fs::create_dir_all(&directory).context("failed to make the directory for ledgers")?;
-    let bench = Bench::new(sizes, &directory)?;
+    let bench = Bench::new(sizes, arguments.fuzz_seconds, &directory)?;
     let machine = machine::describe(bench.root());
     let command = if arguments.quick {
         "cargo xtask bench --quick"

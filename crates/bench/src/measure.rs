@@ -1,11 +1,16 @@
 //! What is measured, one module for each topic.
 
 mod answers;
+mod ask_to_page;
+mod command_line;
 mod delivery;
 mod end_to_end;
 mod fan_out;
+mod fuzz;
 mod health;
 mod inbox;
+mod messages;
+mod sessions;
 mod start;
 
 use std::path::Path;
@@ -35,22 +40,45 @@ pub(crate) enum Topic {
     Delivery,
     /// From an answer to its proof, with the real opencode
     EndToEnd,
+    /// Messages of an ACP agent through the host
+    Messages,
+    /// From an ACP agent's ask to a client of the event stream
+    AskToPage,
+    /// `countersign prompt` next to another ACP client
+    CommandLine,
+    /// Many ACP agents at once
+    Sessions,
+    /// The ACP door, fed what no agent would say
+    Fuzz,
 }
 
 /// One run.
 pub(crate) struct Bench {
     sizes: Sizes,
+    fuzz_seconds: u64,
     root: TempDir,
 }
 
 impl Bench {
     /// Prepares a run whose ledgers are below `directory` while it lasts.
-    pub(crate) fn new(sizes: Sizes, directory: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        sizes: Sizes,
+        fuzz_seconds: Option<u64>,
+        directory: &Path,
+    ) -> anyhow::Result<Self> {
+        // Processes are told by the place that they were started with.
+        let directory = directory
+            .canonicalize()
+            .context("the directory for ledgers is not there")?;
         let root = tempfile::Builder::new()
             .prefix("bench-")
             .tempdir_in(directory)
             .context("failed to make a directory for ledgers")?;
-        Ok(Self { sizes, root })
+        Ok(Self {
+            sizes,
+            fuzz_seconds: fuzz_seconds.unwrap_or(sizes.fuzz_seconds),
+            root,
+        })
     }
 
     /// Where the ledgers are.
@@ -78,6 +106,11 @@ impl Bench {
                 Topic::Start => self.start().await,
                 Topic::Delivery => self.delivery().await,
                 Topic::EndToEnd => self.end_to_end().await,
+                Topic::Messages => self.messages().await,
+                Topic::AskToPage => self.ask_to_page().await,
+                Topic::CommandLine => self.command_line().await,
+                Topic::Sessions => self.sessions().await,
+                Topic::Fuzz => self.fuzz().await,
             };
             figures.extend(measured.with_context(|| format!("failed to measure {topic:?}"))?);
         }

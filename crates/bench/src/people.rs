@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use countersign_core::time::Timestamp;
-use countersign_testkit::eventually;
+use countersign_testkit::event_stream::Frame;
+use countersign_testkit::test_server::Api;
+use countersign_testkit::{EventStream, eventually};
 use serde_json::{Value, json};
 
 use crate::clock;
@@ -100,6 +102,90 @@ impl Person {
     async fn post(&mut self, path: &str, body: &Value) -> anyhow::Result<Value> {
         self.connection.post(path, TOKEN, body).await
     }
+}
+
+/// Somebody who also has the page open.
+pub(crate) struct Watcher {
+    person: Person,
+    events: EventStream,
+}
+
+impl Watcher {
+    /// Connects, twice.
+    pub(crate) async fn meet(server: &Served) -> anyhow::Result<Self> {
+        let api = Api::new(format!("http://{}", server.address), Some(TOKEN.to_owned()));
+        let mut events = EventStream::open(&api, None).await?;
+        next_event(&mut events, |frame| frame.event == "hello").await?;
+        Ok(Self {
+            person: Person {
+                connection: Connection::open(server.address).await?,
+            },
+            events,
+        })
+    }
+
+    /// Starts a session with an engine and returns its id.
+    pub(crate) async fn start_session_with(&mut self, engine: &str) -> anyhow::Result<String> {
+        let wish = json!({ "engine": engine });
+        let session = self.person.post("/api/v1/sessions", &wish).await?;
+        id_of(&session)
+    }
+
+    /// Says `text` in a session.
+    pub(crate) async fn say(&mut self, session: &str, text: &str) -> anyhow::Result<()> {
+        let path = format!("/api/v1/sessions/{session}/prompt");
+        self.person.post(&path, &json!({ "text": text })).await?;
+        Ok(())
+    }
+
+    /// Says `text` in a session and waits until the turn is over.
+    pub(crate) async fn turn(&mut self, session: &str, text: &str) -> anyhow::Result<()> {
+        self.say(session, text).await?;
+        self.turn_ends(session).await
+    }
+
+    /// Waits until the event stream says that the turn is over.
+    pub(crate) async fn turn_ends(&mut self, session: &str) -> anyhow::Result<()> {
+        let over = |frame: &Frame| {
+            frame.event == "turn.changed"
+                && frame.data["session"] == session
+                && frame.data["ended"] == true
+        };
+        next_event(&mut self.events, over).await?;
+        Ok(())
+    }
+
+    /// Waits for an event of this kind.
+    pub(crate) async fn event(&mut self, kind: &str) -> anyhow::Result<Value> {
+        next_event(&mut self.events, |frame| frame.event == kind).await
+    }
+
+    /// Says no to an ask.
+    pub(crate) async fn deny(&mut self, ask: &str) -> anyhow::Result<()> {
+        let path = format!("/api/v1/asks/{ask}/answer");
+        self.person
+            .post(&path, &json!({ "answer": "deny" }))
+            .await?;
+        Ok(())
+    }
+}
+
+/// What the next event says that is `wanted`.
+pub(crate) async fn next_event(
+    events: &mut EventStream,
+    wanted: impl Fn(&Frame) -> bool,
+) -> anyhow::Result<Value> {
+    let found = async {
+        loop {
+            let frame = events.next().await.context("the event stream ended")?;
+            if wanted(&frame) {
+                return Ok(frame.data);
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, found)
+        .await
+        .context("no such event comes")?
 }
 
 fn id_of(thing: &Value) -> anyhow::Result<String> {

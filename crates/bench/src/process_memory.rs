@@ -20,6 +20,8 @@ pub(crate) enum Memory {
     Resident,
     /// What is in memory and in no file: the heap and the stacks.
     Anonymous,
+    /// The most that was ever in memory.
+    Peak,
 }
 
 /// Reads a count, in KiB.
@@ -29,6 +31,7 @@ pub(crate) fn read(pid: u32, memory: Memory) -> anyhow::Result<u64> {
     let name = match memory {
         Memory::Resident => "VmRSS:",
         Memory::Anonymous => "RssAnon:",
+        Memory::Peak => "VmHWM:",
     };
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok())

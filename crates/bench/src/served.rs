@@ -13,9 +13,13 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::http::{self, Connection};
 use crate::ledger::Ledger;
+use crate::measured_agent;
 
 /// How long a start or an end may take.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A run that is broken off leaves no engine behind for long.
+const LONELY: &str = "[engine]\nlonely_limit_s = 20\n";
 
 /// A server in a process of its own. Dropping it kills it.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub(crate) enum Engine<'a> {
     None,
     /// This program, with these variables.
     Program(&'a Path, &'a [(String, String)]),
+    /// The ACP agent that is nothing but quick.
+    Measured,
 }
 
 /// The file `name` in the directory of this program, where cargo puts what it builds.
@@ -70,13 +76,20 @@ impl Served {
         let configuration = match engine {
             Engine::None => {
                 command.arg("--no-engine");
-                String::new()
+                LONELY.to_owned()
+            }
+            Engine::Measured => {
+                command.arg("--no-engine");
+                let own = std::env::current_exe().context("failed to find this program")?;
+                let (name, program) = (measured_agent::NAME, own.display());
+                format!(
+                    "{LONELY}[[agents]]\nname = '{name}'\ncommand = '{program}'\nargs = ['agent']\n"
+                )
             }
             Engine::Program(program, variables) => {
                 command.envs(variables.iter().map(|(name, value)| (name, value)));
                 let program = program.display();
-                // A run that is broken off leaves no engine behind for long.
-                format!("[engine]\nprogram = '{program}'\nlonely_limit_s = 20\n")
+                format!("{LONELY}program = '{program}'\n")
             }
         };
         std::fs::write(ledger.root().join("config.toml"), configuration)

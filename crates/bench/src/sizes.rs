@@ -25,6 +25,16 @@ pub(crate) struct Sizes {
     pub(crate) deliveries: usize,
     /// Answers carried to the real one.
     pub(crate) real_deliveries: usize,
+    /// Messages of an agent in one turn.
+    pub(crate) messages: usize,
+    /// Asks of an agent that are awaited at a page.
+    pub(crate) asks_to_page: usize,
+    /// Prompts given on the command line.
+    pub(crate) prompts: usize,
+    /// Sessions with an agent at once.
+    pub(crate) sessions: usize,
+    /// How long the ACP door is fuzzed, in seconds, unless something else is said.
+    pub(crate) fuzz_seconds: u64,
 }
 
 impl Sizes {
@@ -41,6 +51,11 @@ impl Sizes {
         starts: 20,
         deliveries: 300,
         real_deliveries: 20,
+        messages: 200_000,
+        asks_to_page: 500,
+        prompts: 20,
+        sessions: 200,
+        fuzz_seconds: 600,
     };
 
     /// Enough to see that everything works.
@@ -56,5 +71,10 @@ impl Sizes {
         starts: 5,
         deliveries: 30,
         real_deliveries: 3,
+        messages: 20_000,
+        asks_to_page: 50,
+        prompts: 3,
+        sessions: 10,
+        fuzz_seconds: 10,
     };
 }

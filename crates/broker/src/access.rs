@@ -99,6 +99,12 @@ impl Broker {
         Caller::new(self.owner.clone(), Role::Owner.grants(), None, Surface::Cli)
     }
 
+    /// A proxy at this machine that came without a token: an agent, which can hand asks in and nothing else.
+    pub fn local_proxy(&self) -> Caller {
+        let actor = self.local_proxy.clone();
+        Caller::new(actor, Role::Agent.grants(), None, Surface::Api)
+    }
+
     /// Makes a token and returns its secret, which is shown this once.
     pub async fn make_token(
         &self,

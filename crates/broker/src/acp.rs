@@ -8,19 +8,28 @@
 mod adoption;
 mod answers;
 mod driver;
+mod earlier;
 mod follow_up;
+mod history;
+mod hosting;
 mod intake;
 mod noise;
 mod opening;
 mod progress;
+mod prompting;
 mod roster;
+mod settings;
 mod talk;
 mod turns;
+mod unwritten;
 mod wire;
 mod words;
 
-pub(crate) use answers::check;
+pub(crate) use answers::{check, reply};
+pub(crate) use earlier::is_id;
+pub(crate) use roster::DEMO;
 pub use roster::EngineListing;
+pub(crate) use settings::Fate;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -28,27 +37,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign_core::actor::Actor;
+use countersign_core::attachment::Takes;
 use countersign_core::id::{SessionId, WorkspaceId};
-use countersign_core::session::{Activity, Item, Session, TurnOutcome, Workspace};
+use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
+use countersign_core::settings::SessionSettings;
 use countersign_core::time::Clock;
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::Shape;
+use countersign_engine::files::Writers;
 use countersign_engine::keeper::{HeldInput, Keeper};
 use countersign_engine::process::{ProcessIdentity, tree};
 use countersign_store::{Run, Store, StoreError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::acp::driver::Driver;
 use crate::acp::noise::Noises;
-use crate::acp::opening::{Opened, Wanted};
+use crate::acp::opening::{Loadable, Opened, Wanted};
 use crate::acp::roster::Roster;
 use crate::acp::wire::Incoming;
-use crate::acp::words::Page;
 use crate::error::BrokerError;
 use crate::live::Live;
 use crate::settings::Settings;
+use crate::usual::UsualEngine;
 
 /// How many orders to one conversation wait.
 const ORDERS: usize = 16;
@@ -74,10 +86,14 @@ pub(crate) struct Agents(Arc<Inner>);
 struct Inner {
     shared: Shared,
     roster: Roster,
+    /// How many agents may be started at once to list their sessions.
+    listings: Semaphore,
     conversations: Mutex<HashMap<SessionId, Conversation>>,
     keepers: Mutex<Vec<ProcessIdentity>>,
     /// The workspaces that are served.
     workspaces: Mutex<HashMap<WorkspaceId, Workspace>>,
+    /// The files that are being written for agents.
+    writers: Writers,
 }
 
 /// Where the orders for the conversation of a session go.
@@ -110,6 +126,8 @@ enum Order {
     Prompt,
     /// Stop what is going on, and say when that is under way.
     Cancel(oneshot::Sender<()>),
+    /// Tell the agent what was chosen; the waiter is for the choice that this request carries.
+    Set(String, settings::Waiter),
 }
 
 /// A life of an agent with everything that is needed to speak with it.
@@ -127,6 +145,10 @@ struct Lifetime {
     noise: Noises,
     /// Whether it tells what was said in an earlier life until it is prompted.
     tells_history: bool,
+    /// What the agent takes along with a prompt.
+    takes: Takes,
+    /// What the agent told of the session so far.
+    told: SessionSettings,
 }
 
 impl Agents {
@@ -134,9 +156,11 @@ impl Agents {
         Self(Arc::new(Inner {
             roster: Roster::new(&shared.settings),
             shared,
+            listings: Semaphore::new(earlier::LISTINGS),
             conversations: Mutex::default(),
             keepers: Mutex::default(),
             workspaces: Mutex::default(),
+            writers: Writers::default(),
         }))
     }
 
@@ -149,14 +173,14 @@ impl Agents {
         self.0.roster.listing()
     }
 
-    /// The name of the agent that is meant when none is named.
-    pub(crate) fn usual(&self) -> Option<String> {
-        self.0.roster.usual().map(|agent| agent.name.clone())
+    /// The agent that is meant when none is named.
+    pub(crate) fn usual(&self) -> Option<UsualEngine> {
+        self.0.roster.usual().map(as_usual)
     }
 
-    /// Whether the configuration names an agent.
-    pub(crate) fn is_configured(&self) -> bool {
-        self.0.roster.is_configured()
+    /// The agent that is meant when none is named and none may be started that nobody named.
+    pub(crate) fn usual_of_configuration(&self) -> Option<UsualEngine> {
+        self.0.roster.usual_of_configuration().map(as_usual)
     }
 
     /// Whether a process descends from an agent. Who cannot be placed is not let through.
@@ -232,7 +256,11 @@ impl Agents {
             changed_at: now,
         };
         let session = store.put_session(&session).await?;
+        store.set_takes(session.id, life.takes).await?;
         store.bind_session(session.id, life.run.id, taken).await?;
+        store
+            .put_settings(workspace.id, session.id, &life.told, now)
+            .await?;
         self.converse(Driver::new(self.clone(), session.clone(), life, taken));
         Ok(session)
     }
@@ -260,7 +288,7 @@ impl Agents {
         let (this, session) = (self.clone(), session.clone());
         self.shared()
             .tasks
-            .spawn(async move { this.begin_again(session, orders).await });
+            .spawn(async move { Box::pin(this.begin_again(session, orders)).await });
     }
 
     /// Stops what a session is doing; returns when that is under way. That it was cancelled is in the ledger first:
@@ -323,21 +351,26 @@ impl Agents {
         session: &Session,
     ) -> Result<Result<(Lifetime, u64), String>, StoreError> {
         let Shared { store, clock, .. } = self.shared();
-        let (cancelled, waiting): (Vec<_>, Vec<_>) = store
-            .open_turns(session.id)
-            .await?
-            .into_iter()
-            .partition(|turn| turn.cancelled_at.is_some());
-        for turn in cancelled {
-            let outcome = TurnOutcome::Cancelled;
-            store
-                .end_turn(session.workspace, turn.id, &outcome, clock.now())
-                .await?;
+        loop {
+            let (cancelled, waiting): (Vec<_>, Vec<_>) = store
+                .open_turns(session.id)
+                .await?
+                .into_iter()
+                .partition(|turn| turn.cancelled_at.is_some());
+            for turn in cancelled {
+                let outcome = TurnOutcome::Cancelled;
+                store
+                    .end_turn(session.workspace, turn.id, &outcome, clock.now())
+                    .await?;
+            }
+            if waiting.is_empty() {
+                return Ok(Err("it was cancelled before it began".to_owned()));
+            }
+            match self.await_loading(session).await? {
+                Loadable::Now => return self.open_again(session).await,
+                Loadable::Later => {}
+            }
         }
-        if waiting.is_empty() {
-            return Ok(Err("it was cancelled before it began".to_owned()));
-        }
-        self.open_again(session).await
     }
 
     /// Waits a while after the ledger failed; says whether it may be tried again, for Countersign may end.
@@ -363,50 +396,18 @@ impl Agents {
         let Some(workspace) = workspace else {
             return Ok(Err("its workspace is not served any more".to_owned()));
         };
-        self.await_loading(agent, session).await?;
         let opened = self.open(&workspace, agent, Wanted::Again(session)).await?;
         let Opened { life, taken, .. } = match opened {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),
         };
-        let store = &self.shared().store;
+        let Shared { store, clock, .. } = self.shared();
+        store.set_takes(session.id, life.takes).await?;
         store.bind_session(session.id, life.run.id, taken).await?;
+        store
+            .put_settings(session.workspace, session.id, &life.told, clock.now())
+            .await?;
         Ok(Ok((life, taken)))
-    }
-
-    /// Waits until the agent can load a session without losing it, and says so in the transcript.
-    async fn await_loading(&self, agent: &Agent, session: &Session) -> Result<(), StoreError> {
-        let Shared {
-            store,
-            clock,
-            live,
-            ending,
-            ..
-        } = self.shared();
-        let left = agent
-            .loading
-            .possible_from(session.started_at)
-            .since(clock.now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        let page = Page {
-            store,
-            clock,
-            live,
-            session,
-        };
-        let text = format!(
-            "{} would lose a session that it takes up within the minute in which it began. It waits until that is over.",
-            agent.title
-        );
-        let key = format!("{}/loading", session.id);
-        page.put(&key, &Item::Notice { text }).await?;
-        tokio::select! {
-            () = ending.cancelled() => {}
-            () = tokio::time::sleep(left) => {}
-        }
-        Ok(())
     }
 
     /// Ends every turn of a session that has not ended, and the session's present life with it.
@@ -462,6 +463,16 @@ fn new_orders(conversations: &mut HashMap<SessionId, Conversation>, session: Ses
     };
     conversations.insert(session, conversation);
     Orders { next, mark }
+}
+
+fn as_usual(agent: &Agent) -> UsualEngine {
+    if agent.name == DEMO {
+        return UsualEngine::Demo;
+    }
+    UsualEngine::Agent {
+        name: agent.name.clone(),
+        title: agent.title.clone(),
+    }
 }
 
 fn unavailable(why: &str) -> BrokerError {

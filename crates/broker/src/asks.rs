@@ -59,6 +59,12 @@ impl Broker {
         Ok(contexts)
     }
 
+    /// How many asks are open in all workspaces.
+    pub async fn count_open_asks(&self, caller: &Caller) -> Result<i64, BrokerError> {
+        caller.require(Grant::Read)?;
+        Ok(self.store.count_all_open_asks().await?)
+    }
+
     /// One ask.
     pub async fn ask(&self, caller: &Caller, id: AskId) -> Result<AskContext, BrokerError> {
         caller.require(Grant::Read)?;
@@ -83,11 +89,12 @@ impl Broker {
     ) -> Result<Answered, BrokerError> {
         caller.require_in(Grant::Answer, ask.workspace)?;
         choice.check(&ask.subject)?;
-        if ask.door == Door::Acp {
-            acp::check(ask, &choice)?;
+        match ask.door {
+            Door::Acp | Door::AcpProxy => acp::check(ask, &choice)?,
+            Door::Opencode | Door::OpencodePlugin => {}
         }
-        if matches!(choice, Choice::AllowAlways { .. }) {
-            rule::always(&ask.subject)?;
+        if let Choice::AllowAlways { pattern, .. } = &choice {
+            rule::always(&ask.subject, pattern.as_deref())?;
         }
         let now = self.clock.now();
         let answer = Answer {

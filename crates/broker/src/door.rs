@@ -1,23 +1,29 @@
 //! The door for programs that hand asks in by themselves: an opencode that somebody runs in a terminal, by
-//! its plugin.
+//! its plugin, and the proxy between an editor and its ACP agent.
 //!
 //! Whoever comes through it holds the grant `ask` and nothing else: it can open asks, fetch what people or
 //! rules answered, and report what became of that. Nothing here answers. An answer is noted as perhaps sent
-//! before it is handed out, and counts as delivered only when the program has announced it.
+//! before it is handed out, and counts as delivered only when the program has announced it, or written it.
 
 mod announce;
 mod lives;
+mod program;
+mod reply;
+mod report;
 mod request;
 
-pub use announce::Plugin;
+pub use announce::Announced;
 pub(crate) use lives::Lives;
+pub use lives::Placed;
+pub use program::Program;
+pub use reply::EngineReply;
+pub use report::Reported;
 pub use request::{AskingSession, EngineRequest, HandedIn, NamedSession};
 
 use std::time::Duration;
 
-use countersign_core::answer::Choice;
-use countersign_core::ask::{Ask, AskPhase, AskState, Door, Subject, Withdrawal};
-use countersign_core::delivery::{Evidence, Undeliverable};
+use countersign_core::ask::{Ask, AskPhase, Door};
+use countersign_core::delivery::Undeliverable;
 use countersign_core::digest::Digest;
 use countersign_core::grant::Caller;
 use countersign_core::id::{AskId, RunId, SessionId};
@@ -26,10 +32,10 @@ use countersign_engine::opencode as native;
 use countersign_store::{NewAsk, Opened};
 
 use crate::Broker;
+use crate::door::lives::Heard;
+use crate::door::reply::reply_to;
 use crate::error::BrokerError;
-use crate::supervisor::{
-    DENIED, NOBODY_ANSWERED, announcement, fell_with, remember_session, wording,
-};
+use crate::supervisor::remember_session;
 
 /// How an ask stands, and what the program is to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,30 +46,6 @@ pub struct Fetched {
     pub reply: Option<EngineReply>,
 }
 
-/// What a program is to be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EngineReply {
-    /// Go on, this once.
-    Once,
-    /// No, and this is what the model gets to read.
-    Reject(String),
-    /// The answers to a question.
-    Answers(Vec<Vec<String>>),
-    /// The question is not answered.
-    Decline,
-}
-
-/// What a program reports about an ask; its words are as it announces them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reported {
-    /// It announced the reply that it had fetched here.
-    Announced(&'static str),
-    /// It announced a reply that it had not fetched here.
-    AnsweredHere(&'static str),
-    /// It does not know the request any more.
-    Gone,
-}
-
 impl Broker {
     /// Opens the ask that a program hands in, or finds it if it was handed in before.
     pub async fn hand_in(
@@ -72,15 +54,22 @@ impl Broker {
         run: RunId,
         handed_in: HandedIn,
     ) -> Result<Opened, BrokerError> {
-        let workspace = self.doors.hear(caller, run)?;
+        let Heard { workspace, program } = self.doors.hear(caller, run)?;
         let workspace = self.supervisor(workspace)?.workspace();
         let HandedIn { request, session } = handed_in;
-        let ask = request.into_ask(&session.named.native_id)?;
-        let session = self.asking_session(workspace, session).await?;
+        let directory = match &session.directory {
+            Some(directory) => self.directory_within(workspace.id, directory).await?,
+            None => workspace.path.clone(),
+        };
+        let ask = request.into_ask(program, &session.named.native_id, &directory)?;
+        let digest = Digest::of_json(&ask.raw);
+        let session = self
+            .asking_session(workspace, program, directory, session)
+            .await?;
         let now = self.clock.now();
         let new = NewAsk {
             workspace: workspace.id,
-            door: Door::OpencodePlugin,
+            door: program.door(),
             run,
             session: session.id,
             native_id: ask.native_id,
@@ -91,7 +80,16 @@ impl Broker {
             options: ask.options,
             expires_at: self.ask_expiry.map(|life| now.after(life)),
         };
-        Ok(self.store.open_ask(new, now).await?)
+        match self.store.open_ask(new, now).await? {
+            // An ACP agent chooses its ids itself: an answer to one request must never be one to another.
+            Opened::Known(known) if known.door == Door::AcpProxy && known.digest != digest => {
+                Err(BrokerError::Invalid {
+                    field: "request",
+                    problem: "has an id that another request of this life had".to_owned(),
+                })
+            }
+            opened @ (Opened::Fresh(_) | Opened::Known(_)) => Ok(opened),
+        }
     }
 
     /// Waits until the program is to be told something about an ask, or until `limit` has passed.
@@ -122,77 +120,24 @@ impl Broker {
         }
     }
 
-    /// Takes in what became of an ask at the program, and returns where it stands then.
-    pub async fn take_report(
-        &self,
-        caller: &Caller,
-        run: RunId,
-        id: AskId,
-        reported: Reported,
-    ) -> Result<AskPhase, BrokerError> {
-        let ask = self.handed_in_ask(caller, run, id).await?;
-        let now = self.clock.now();
-        match reported {
-            Reported::Announced(reply) if self.is_proof(&ask, reply).await? => {
-                let event = announcement(&ask).to_owned();
-                let evidence = Evidence::Reported { event };
-                self.store.mark_delivered(id, &evidence, now).await?;
-            }
-            Reported::Announced(reply) | Reported::AnsweredHere(reply) => {
-                self.end_as_answered_there(&ask, reply).await?;
-            }
-            Reported::Gone => {
-                if !self
-                    .store
-                    .withdraw(id, &Withdrawal::SessionEnded, now)
-                    .await?
-                {
-                    self.store
-                        .give_up(id, &Undeliverable::Forgotten, now)
-                        .await?;
-                }
-            }
-        }
-        Ok(self.handed_in_ask(caller, run, id).await?.state.phase())
-    }
-
-    /// Whether `reply` is what was handed out: what never left cannot have arrived.
-    async fn is_proof(&self, ask: &Ask, reply: &str) -> Result<bool, BrokerError> {
-        let left = self.store.is_perhaps_sent(ask.id).await?;
-        Ok(left && wording(ask) == Some(reply))
-    }
-
-    /// Somebody answered in the terminal: that is his right, and it is written down.
-    async fn end_as_answered_there(&self, ask: &Ask, reply: &str) -> Result<(), BrokerError> {
-        let why = match fell_with(&self.store, ask, reply).await? {
-            Some(sibling) => Withdrawal::SiblingDenied { sibling },
-            None => Withdrawal::AnsweredElsewhere {
-                reply: reply.to_owned(),
-            },
-        };
-        let now = self.clock.now();
-        if !self.store.withdraw(ask.id, &why, now).await? {
-            let why = Undeliverable::AnsweredElsewhere {
-                reply: reply.to_owned(),
-            };
-            self.store.give_up(ask.id, &why, now).await?;
-        }
-        Ok(())
-    }
-
     /// What the program is to be told, noted as perhaps sent; nothing if there is nothing to tell it.
     async fn hand_out(&self, ask: &Ask) -> Result<Option<EngineReply>, BrokerError> {
-        let Some(reply) = reply_to(ask) else {
-            return Ok(None);
-        };
         let now = self.clock.now();
-        if Digest::of_json(&ask.raw) != ask.digest {
-            let message = "what was asked is not what is in the ledger".to_owned();
-            self.store
-                .give_up(ask.id, &Undeliverable::Refused { message }, now)
-                .await?;
-            return Ok(None);
-        }
+        let reply = if Digest::of_json(&ask.raw) == ask.digest {
+            reply_to(ask)
+        } else {
+            Err("what was asked is not what is in the ledger".to_owned())
+        };
+        let reply = match reply {
+            Ok(Some(reply)) => reply,
+            Ok(None) => return Ok(None),
+            Err(message) => {
+                self.store
+                    .give_up(ask.id, &Undeliverable::Refused { message }, now)
+                    .await?;
+                return Ok(None);
+            }
+        };
         Ok(self
             .store
             .begin_sending(ask.id, now, now)
@@ -217,12 +162,11 @@ impl Broker {
     async fn asking_session(
         &self,
         workspace: &Workspace,
+        program: Program,
+        directory: String,
         asking: AskingSession,
     ) -> Result<Session, BrokerError> {
-        let directory = match &asking.directory {
-            Some(directory) => self.directory_within(workspace.id, directory).await?,
-            None => workspace.path.clone(),
-        };
+        let engine = (workspace.id, program.session_engine());
         let remember = async |named: NamedSession, parent: Option<SessionId>| {
             let native = native::Session {
                 id: named.native_id,
@@ -231,7 +175,7 @@ impl Broker {
                 directory: directory.clone(),
             };
             let (store, clock) = (&self.store, &self.clock);
-            remember_session(store, clock, workspace.id, &directory, &native, parent).await
+            remember_session(store, clock, engine, &directory, &native, parent).await
         };
         let parent = match asking.parent {
             Some(parent) => Some(remember(parent, None).await?.id),
@@ -251,31 +195,4 @@ impl Broker {
             Some(_) | None => Ok(session),
         }
     }
-}
-
-/// What the program is to be told about an ask that is answered, or that nobody answered in time.
-fn reply_to(ask: &Ask) -> Option<EngineReply> {
-    let choice = match &ask.state {
-        AskState::Answered(answer, _) => Some(&answer.choice),
-        AskState::Expired { .. } => None,
-        AskState::Open
-        | AskState::Delivered(..)
-        | AskState::Undeliverable(..)
-        | AskState::Withdrawn { .. } => return None,
-    };
-    Some(match (&ask.subject, choice) {
-        (_, Some(Choice::Choices { choices })) => EngineReply::Answers(choices.clone()),
-        (Subject::Question { .. }, _) => EngineReply::Decline,
-        (Subject::Permission { .. }, Some(Choice::AllowOnce | Choice::AllowAlways { .. })) => {
-            EngineReply::Once
-        }
-        (Subject::Permission { .. }, Some(Choice::Deny { reason })) => {
-            EngineReply::Reject(reason.clone().unwrap_or_else(|| DENIED.to_owned()))
-        }
-        // This engine's options are never picked by their ids; what cannot be is a no.
-        (Subject::Permission { .. }, Some(Choice::Option { .. })) => {
-            EngineReply::Reject(DENIED.to_owned())
-        }
-        (Subject::Permission { .. }, None) => EngineReply::Reject(NOBODY_ANSWERED.to_owned()),
-    })
 }

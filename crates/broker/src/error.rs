@@ -5,6 +5,7 @@ use std::fmt;
 use countersign_core::answer::UnfitAnswer;
 use countersign_core::grant::Forbidden;
 use countersign_core::rule::UnfitRule;
+use countersign_core::settings::UnfitSetting;
 use countersign_engine::opencode::ClientError;
 use countersign_store::StoreError;
 
@@ -36,6 +37,15 @@ pub enum BrokerError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The engine cannot do such a thing; trying again changes nothing.
+    #[error("{0}")]
+    Unable(String),
+    /// The agent does not offer it.
+    #[error(transparent)]
+    UnfitSetting(#[from] UnfitSetting),
+    /// The agent refused it.
+    #[error("{0}")]
+    Refused(String),
     /// The workspace's engine cannot be talked to now.
     #[error("{0}")]
     EngineUnavailable(String),

@@ -7,33 +7,44 @@
 mod access;
 mod acp;
 mod asks;
+mod attachments;
 mod audit;
 mod door;
+mod earlier;
 mod error;
 mod expiry;
 mod kept;
 mod live;
 mod rules;
+mod session_settings;
 mod sessions;
 mod settings;
 mod supervisor;
+mod usual;
 
 pub use access::{Admission, BrowserSecret, NewTokenWish};
 pub use acp::EngineListing;
 pub use asks::AskContext;
+pub use attachments::AttachmentWish;
 pub use door::{
-    AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Plugin, Reported,
+    Announced, AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Placed,
+    Program, Reported,
 };
+pub use earlier::{EarlierSession, EarlierSessions};
 pub use error::BrokerError;
 pub use live::LiveWords;
 pub use rules::RuleWish;
+pub use session_settings::{SettingMade, SettingsContext};
 pub use sessions::{NewSessionWish, PromptWish, SessionContext};
 pub use settings::{EngineChoice, ForeignAnswer, Settings};
 pub use supervisor::EngineStatus;
+pub use usual::UsualEngine;
 
 // What surfaces get back and wait on is the ledger's own.
 pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
-pub use countersign_store::{Alarm, Answered, AskFilter, ChainVerdict, Opened, Store, StoreError};
+pub use countersign_store::{
+    Alarm, Answered, AskFilter, Attached, ChainVerdict, Opened, Store, StoreError,
+};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +63,9 @@ use crate::door::Lives;
 use crate::live::Live;
 use crate::supervisor::Supervisor;
 
+/// What the proxies of this machine are called that come without a token.
+const LOCAL_PROXY: &str = "acp-proxy";
+
 /// The application.
 #[derive(Clone)]
 pub struct Broker {
@@ -59,6 +73,8 @@ pub struct Broker {
     clock: Clock,
     live: Live,
     owner: Actor,
+    /// Who the proxies of this machine are that come without a token.
+    local_proxy: Actor,
     supervisors: Arc<[Supervisor]>,
     doors: Lives,
     agents: Agents,
@@ -77,6 +93,9 @@ impl Broker {
         let live = Live::new();
         let owner = store
             .actor(ActorKind::Person, &settings.owner_name, clock.now())
+            .await?;
+        let local_proxy = store
+            .actor(ActorKind::Agent, LOCAL_PROXY, clock.now())
             .await?;
         let settings = Arc::new(settings);
         let doors = Lives::default();
@@ -117,6 +136,7 @@ impl Broker {
             clock,
             live,
             owner,
+            local_proxy,
             supervisors: supervisors.into(),
             doors,
             agents,
@@ -153,13 +173,18 @@ impl Broker {
             .collect()
     }
 
-    /// Whether a local process belongs to an engine of ours: then it may not speak for a person.
-    pub fn is_engines_process(&self, pid: u32) -> bool {
-        self.supervisors
+    /// Whose a local process is: only one that is nobody's may speak for a person.
+    pub fn place(&self, pid: u32) -> Placed {
+        let is_kept = self
+            .supervisors
             .iter()
             .any(|supervisor| supervisor.owns_process(pid))
-            || self.agents.own_process(pid)
-            || self.doors.own_process(pid)
+            || self.agents.own_process(pid);
+        if is_kept {
+            Placed::Engines
+        } else {
+            self.doors.place(pid)
+        }
     }
 
     /// The number of the newest event, and every change of it.

@@ -1,21 +1,24 @@
 //! Sessions as surfaces see them, and what can be said in them.
 
+use countersign_core::attachment::Takes;
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Session, TranscriptItem, Turn};
-use countersign_engine::opencode::find_program;
 use countersign_store::NewTurn;
 
 use crate::Broker;
 use crate::acp::EngineListing;
+use crate::attachments::AttachmentWish;
 use crate::error::BrokerError;
-use crate::settings::EngineChoice;
 use crate::supervisor::{cancel_turn, message_id, remember_session, send_turn, split_model};
 
 /// More sessions than anybody looks at.
 const SESSION_LIMIT: i64 = 500;
 /// The longest prompt, in bytes.
 const PROMPT_LIMIT: usize = 1 << 20;
+/// What somebody is told who names no engine where there is no usual one.
+pub(crate) const NO_ENGINE: &str = "this workspace has no engine of its own. Name an agent with `--engine`; \
+     `countersign engines` lists them";
 
 /// A session with what has to be known to talk in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +31,8 @@ pub struct SessionContext {
     pub open_asks: i64,
     /// Whether the caller may talk in it.
     pub may_prompt: bool,
+    /// What its agent takes along with a prompt, if that is known.
+    pub takes: Option<Takes>,
 }
 
 /// A session that somebody wishes to begin.
@@ -48,10 +53,14 @@ pub struct PromptWish {
     pub turn: Option<TurnId>,
     /// The words.
     pub text: String,
-    /// The model to use, as `provider/model`.
+    /// The model to use: `provider/model` for opencode, one of those that an agent offers else.
     pub model: Option<String>,
+    /// The mode to be in, one of those that the agent offers.
+    pub mode: Option<String>,
     /// The engine's agent to use.
     pub agent: Option<String>,
+    /// What comes along.
+    pub attachments: Vec<AttachmentWish>,
 }
 
 impl PromptWish {
@@ -70,14 +79,23 @@ impl PromptWish {
         if self.text.contains('\0') {
             return Err(invalid("text", "must not contain NUL characters"));
         }
-        if self
-            .model
-            .as_deref()
-            .is_some_and(|model| split_model(model).is_none())
-        {
-            return Err(invalid("model", "must have the form `provider/model`"));
-        }
         Ok(())
+    }
+
+    /// Fails unless opencode could take what comes with the words.
+    fn check_for_opencode(&self) -> Result<(), BrokerError> {
+        let model = self.model.as_deref();
+        let (field, problem) = if model.is_some_and(|model| split_model(model).is_none()) {
+            ("model", "must have the form `provider/model`")
+        } else if self.mode.is_some() {
+            ("mode", "cannot be chosen for this engine")
+        } else {
+            return Ok(());
+        };
+        Err(BrokerError::Invalid {
+            field,
+            problem: problem.to_owned(),
+        })
     }
 }
 
@@ -159,18 +177,18 @@ impl Broker {
         caller: &Caller,
         wish: NewSessionWish,
     ) -> Result<SessionContext, BrokerError> {
-        let workspace = match wish.workspace.or(caller.workspace()) {
-            Some(workspace) => workspace,
-            None => self.first_workspace()?,
-        };
+        let workspace = self.meant_workspace(caller, wish.workspace)?;
         caller.require_in(Grant::Prompt, workspace)?;
         let supervisor = self.supervisor(workspace)?;
         let title = wish.title.as_deref();
-        let engine = wish.engine.or_else(|| self.usual_engine());
-        if let Some(agent) = engine.filter(|engine| engine != Session::OPENCODE) {
+        let usual = self.usual_engine();
+        let Some(engine) = wish.engine.as_deref().or_else(|| usual.name()) else {
+            return Err(BrokerError::EngineUnavailable(NO_ENGINE.to_owned()));
+        };
+        if engine != Session::OPENCODE {
             let session = self
                 .agents
-                .start_session(supervisor.workspace(), &agent, title)
+                .start_session(supervisor.workspace(), engine, title)
                 .await?;
             return self.session_context(caller, session).await;
         }
@@ -190,7 +208,7 @@ impl Broker {
         let session = remember_session(
             &self.store,
             &self.clock,
-            workspace,
+            (workspace, Session::OPENCODE),
             directory,
             &native,
             None,
@@ -200,8 +218,8 @@ impl Broker {
         self.session_context(caller, session).await
     }
 
-    /// Says something in a session. The turn is durable before the engine hears of it; the same turn id
-    /// again says nothing twice.
+    /// Says something in a session. The turn is durable, with what comes along, before the engine hears of it; the same
+    /// turn id again says nothing twice.
     pub async fn prompt(
         &self,
         caller: &Caller,
@@ -210,24 +228,29 @@ impl Broker {
     ) -> Result<Turn, BrokerError> {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
+        refuse_the_editors(&session)?;
         wish.check()?;
         let is_acp = session.engine != Session::OPENCODE;
-        if is_acp && (wish.model.is_some() || wish.agent.is_some()) {
-            let field = if wish.model.is_some() {
-                "model"
-            } else {
-                "agent"
-            };
+        if !is_acp {
+            wish.check_for_opencode()?;
+        } else if wish.agent.is_some() {
             return Err(BrokerError::Invalid {
-                field,
+                field: "agent",
                 problem: "cannot be chosen for this engine".to_owned(),
             });
+        } else {
+            self.check_wishes(caller, &session, &wish).await?;
         }
         let supervisor = self.supervisor(session.workspace)?;
         let link = if is_acp {
             None
         } else {
             Some(supervisor.link()?)
+        };
+        let attached = match wish.turn {
+            // What it came with is in the ledger; what was a file then may not be there any more.
+            Some(turn) if self.store.turn(turn).await?.is_some() => Vec::new(),
+            Some(_) | None => self.attach(&session, wish.attachments).await?,
         };
         let now = self.clock.now();
         let turn_id = wish.turn.unwrap_or_else(|| TurnId::generate(now));
@@ -241,12 +264,13 @@ impl Broker {
             },
             prompt: wish.text,
             model: wish.model,
+            mode: wish.mode,
             agent: wish.agent,
             follows: None,
         };
         let (turn, fresh) = self
             .store
-            .begin_turn(session.workspace, new, caller.actor(), now)
+            .begin_turn_with(session.workspace, new, &attached, caller.actor(), now)
             .await?;
         if turn.session != id {
             return Err(BrokerError::Invalid {
@@ -272,6 +296,7 @@ impl Broker {
     ) -> Result<SessionContext, BrokerError> {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
+        refuse_the_editors(&session)?;
         if session.engine != Session::OPENCODE {
             self.agents.cancel(&session, caller.actor()).await?;
             return self.session(caller, id).await;
@@ -281,27 +306,19 @@ impl Broker {
         self.session(caller, id).await
     }
 
-    /// The engine that is meant when none is named: opencode wherever there is one.
-    fn usual_engine(&self) -> Option<String> {
-        let has_opencode = match &self.settings.engine {
-            EngineChoice::Attach(_)
-            | EngineChoice::Start {
-                program: Some(_), ..
-            } => true,
-            EngineChoice::Start { program: None, .. } => {
-                find_program(&std::env::var_os("PATH").unwrap_or_default()).is_some()
-            }
-            // Nothing is started that nobody named.
-            EngineChoice::None => !self.agents.is_configured(),
-        };
-        if has_opencode {
-            None
-        } else {
-            self.agents.usual()
+    /// The workspace that is named, else the caller's own, else the first.
+    pub(crate) fn meant_workspace(
+        &self,
+        caller: &Caller,
+        named: Option<WorkspaceId>,
+    ) -> Result<WorkspaceId, BrokerError> {
+        match named.or(caller.workspace()) {
+            Some(workspace) => Ok(workspace),
+            None => self.first_workspace(),
         }
     }
 
-    async fn visible_session(
+    pub(crate) async fn visible_session(
         &self,
         caller: &Caller,
         id: SessionId,
@@ -312,7 +329,7 @@ impl Broker {
             .ok_or_else(|| BrokerError::missing("session", id))
     }
 
-    async fn session_context(
+    pub(crate) async fn session_context(
         &self,
         caller: &Caller,
         session: Session,
@@ -320,8 +337,21 @@ impl Broker {
         Ok(SessionContext {
             turn: self.store.newest_turn(session.id).await?,
             open_asks: self.store.count_open_asks(session.id).await?,
-            may_prompt: caller.require_in(Grant::Prompt, session.workspace).is_ok(),
+            may_prompt: caller.require_in(Grant::Prompt, session.workspace).is_ok()
+                && refuse_the_editors(&session).is_ok(),
+            takes: self.takes(&session).await?,
             session,
         })
     }
+}
+
+/// Fails for a session of an editor: what is said in it goes by way of the editor alone.
+fn refuse_the_editors(session: &Session) -> Result<(), BrokerError> {
+    if session.engine == Session::ACP_PROXY {
+        return Err(BrokerError::Invalid {
+            field: "session",
+            problem: "is one of an editor's: it is prompted and cancelled there".to_owned(),
+        });
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 
 mod cancel;
 mod courier;
+mod earlier;
 mod engine;
 mod flights;
 mod foreign;
@@ -12,10 +13,12 @@ mod run;
 mod session;
 mod turn;
 mod unended;
+mod unheard;
 mod verdict;
 
 pub(crate) use cancel::cancel_turn;
 pub(crate) use courier::{DENIED, NOBODY_ANSWERED, announcement, wording};
+pub(crate) use earlier::{list_earlier, take_up_earlier};
 pub(crate) use foreign::fell_with;
 pub(crate) use session::remember_session;
 pub(crate) use turn::{message_id, send_turn, split_model};

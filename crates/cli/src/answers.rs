@@ -26,6 +26,10 @@ pub struct Allow {
     /// Allow the very same from now on, by a rule
     #[arg(long)]
     always: bool,
+    /// Allow everything like this, not the very same alone: `*` stays in one folder, `**` does not. It has to match what
+    /// is asked; commands take no pattern
+    #[arg(long, requires = "always", value_name = "PATTERN")]
+    glob: Option<String>,
     /// How far the rule reaches
     #[arg(long, requires = "always", value_enum, default_value = "session")]
     scope: Reach,
@@ -77,6 +81,7 @@ pub(crate) async fn allow(call: &mut Call<'_>, arguments: Allow) -> anyhow::Resu
                 Reach::Session => Scope::Session,
                 Reach::Workspace => Scope::Workspace,
             }),
+            pattern: arguments.glob,
             expires_in_s: arguments.expires.map(|life| life.as_secs()),
             ..AnswerRequest::of(AnswerKind::AllowAlways)
         }

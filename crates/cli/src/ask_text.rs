@@ -95,6 +95,13 @@ pub(crate) fn standing(ask: &AskView, now: Timestamp) -> String {
         Some(answer) => said(answer, now),
         None => String::new(),
     };
+    let reason = ask
+        .answer
+        .as_ref()
+        .and_then(|answer| answer.choice.reason());
+    if reason.is_some() && !ask.door.tells_reasons() {
+        sentence.push_str(", and the agent does not get to read the reason");
+    }
     let style = phase_style(ask.state);
     let why = ask.why.as_deref().map(visible).unwrap_or_default();
     let written = match ask.state {
@@ -126,6 +133,7 @@ fn evidence(ask: &AskView) -> Option<String> {
         Evidence::ToolState { status } => format!("the tool was found {}", visible(status)),
         Evidence::Reported { event } => format!("the plugin reported {}", visible(event)),
         Evidence::Written { .. } => "it was written to the agent's input".to_owned(),
+        Evidence::ReportedWritten { .. } => "the proxy wrote it to the agent's input".to_owned(),
     })
 }
 
@@ -174,15 +182,25 @@ fn surface(surface: Surface) -> &'static str {
 fn choice(choice: &Choice) -> String {
     match choice {
         Choice::AllowOnce => "allowed once".to_owned(),
-        Choice::AllowAlways { scope, expires_at } => {
-            let reach = match scope {
-                Scope::Session => "for the session",
-                Scope::Workspace => "for the workspace",
-            };
-            match expires_at {
-                Some(end) => format!("allowed always {reach} until {end}"),
-                None => format!("allowed always {reach}"),
+        Choice::AllowAlways {
+            scope,
+            pattern,
+            expires_at,
+        } => {
+            let mut said = "allowed always for the ".to_owned();
+            said.push_str(match scope {
+                Scope::Session => "session",
+                Scope::Workspace => "workspace",
+            });
+            if let Some(pattern) = pattern {
+                said.push_str(", everything like ");
+                said.push_str(&visible(pattern));
             }
+            if let Some(end) = expires_at {
+                said.push_str(" until ");
+                said.push_str(&end.to_string());
+            }
+            said
         }
         Choice::Deny { reason: None } => "denied".to_owned(),
         Choice::Deny {

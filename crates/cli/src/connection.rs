@@ -53,6 +53,17 @@ pub struct ConnectionOptions {
     pub(crate) json: bool,
 }
 
+impl ConnectionOptions {
+    /// The server at `url`, or this machine's own; with the token in `token_file`, or the environment's.
+    pub fn to(url: Option<String>, token_file: Option<PathBuf>) -> Self {
+        Self {
+            url,
+            token_file,
+            json: false,
+        }
+    }
+}
+
 /// Where the server is.
 #[derive(Debug, Clone)]
 enum Place {
@@ -64,7 +75,7 @@ enum Place {
 
 /// A way to the server.
 #[derive(Debug, Clone)]
-pub(crate) struct Connection {
+pub struct Connection {
     http: reqwest::Client,
     base: String,
     token: Option<Secret>,
@@ -76,11 +87,11 @@ pub(crate) struct Connection {
 
 /// What the server sent: the value, and the very text it came in.
 #[derive(Debug)]
-pub(crate) struct Reply<T> {
+pub struct Reply<T> {
     /// What it means.
-    pub(crate) value: T,
+    pub value: T,
     /// What it says, byte for byte.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Connection {
@@ -88,7 +99,7 @@ impl Connection {
     ///
     /// A token decides who the caller is, so one that is given is used: without an address it goes to this
     /// machine's server, never to the socket, where the caller would be the owner.
-    pub(crate) fn find(
+    pub fn find(
         options: &ConnectionOptions,
         surroundings: &Surroundings,
         clock: &Clock,
@@ -126,8 +137,13 @@ impl Connection {
         matches!(self.place, Place::Socket(_))
     }
 
+    /// Whether the server's processes are this machine's, so that their numbers mean something there.
+    pub fn is_on_this_machine(&self) -> bool {
+        self.is_local() || address::is_loopback(&self.base)
+    }
+
     /// Whether a token would cross a network that others can read.
-    pub(crate) fn exposes_token(&self) -> bool {
+    pub fn exposes_token(&self) -> bool {
         self.token.is_some() && self.base.starts_with("http:") && !address::is_loopback(&self.base)
     }
 
@@ -138,7 +154,7 @@ impl Connection {
     }
 
     /// Reads what is at `path`, where the server may take up to `wait` to answer.
-    pub(crate) async fn get_waiting<T: DeserializeOwned>(
+    pub async fn get_waiting<T: DeserializeOwned>(
         &self,
         path: &str,
         wait: Duration,
@@ -148,13 +164,32 @@ impl Connection {
     }
 
     /// Posts `body` to `path`.
-    pub(crate) async fn post<T: DeserializeOwned>(
+    pub async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<Reply<T>> {
         self.call(Method::POST, path, Sent::Json(body), REQUEST_LIMIT)
             .await
+    }
+
+    /// Posts `body` to `path`, where the server may take up to `wait` to answer.
+    pub(crate) async fn post_waiting<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> anyhow::Result<Reply<T>> {
+        self.call(Method::POST, path, Sent::Json(body), REQUEST_LIMIT + wait)
+            .await
+    }
+
+    /// Posts `body` to `path`, where the server has nothing to say in return.
+    pub async fn tell(&self, path: &str, body: &impl Serialize) -> anyhow::Result<()> {
+        let request = self.request(Method::POST, path).timeout(REQUEST_LIMIT);
+        let sent = request.json(body).send().await;
+        let response = sent.map_err(|error| self.unsent(error))?;
+        self.accepted(response).await.map(drop)
     }
 
     /// Posts nothing to `path`.
@@ -272,6 +307,17 @@ impl Connection {
 enum Sent<'a, B> {
     Nothing,
     Json(&'a B),
+}
+
+/// A name as it stands in a path.
+pub(crate) fn in_path(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    name.bytes()
+        .map(|byte| match byte {
+            byte if plain(byte) => char::from(byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        })
+        .collect()
 }
 
 fn root(error: &dyn std::error::Error) -> String {

@@ -78,7 +78,7 @@ impl From<ErrorCode> for Exit {
 
 /// A failure whose exit code says more than "something failed".
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The command line makes no sense as it is.
     #[error("{0}")]
     Usage(String),

@@ -45,7 +45,8 @@ help!(
     ALLOW,
     "  countersign allow k3v9qa
   countersign allow k3v9qa --always                                 in this session
-  countersign allow k3v9qa --always --scope workspace --expires 7d  in every session, for a week"
+  countersign allow k3v9qa --always --scope workspace --expires 7d  in every session, for a week
+  countersign allow k3v9qa --always --glob \"src/**\"                whatever it is below src"
 );
 help!(
     /// `deny`.
@@ -66,7 +67,18 @@ help!(
     /// `sessions`.
     SESSIONS,
     "  countersign sessions
-  countersign sessions --workspace my-project --json"
+  countersign sessions --workspace my-project --json
+  countersign sessions --engine claude --earlier                    what the agent still has from before"
+);
+help!(
+    /// `settings`.
+    SETTINGS,
+    "  countersign settings k3v9qa                  what is set and what could be, commands and usage
+  countersign settings k3v9qa mode=plan
+  countersign settings k3v9qa model=opus thoughts=off
+  countersign settings k3v9qa --json | jq .mode
+
+To set something takes the grants prompt and answer: a mode can be as good as a standing answer."
 );
 help!(
     /// `engines`.
@@ -82,7 +94,10 @@ help!(
   countersign prompt --continue \"and now the documentation\"
   countersign prompt --engine claude \"explain this folder\"
   countersign prompt --model anthropic/claude-sonnet-4-5 \"explain this folder\"
+  countersign prompt --continue --mode plan \"how would you do it?\"
   git diff | countersign prompt -
+  countersign prompt --file src/main.rs --image screen.png \"why does it look like this?\"
+  countersign prompt --engine claude --earlier 0198c2f1 \"where were we?\"
   countersign prompt --detach \"upgrade the dependencies\"
 
 On a terminal the asks of the turn are answered right there: a allows once, A for the session, d denies.

@@ -100,6 +100,7 @@ async fn watch(
                         .note(&format!("{}: {message}", "alarm".red().bold()))?;
                 }
                 EventBody::SessionChanged { .. }
+                | EventBody::SettingsChanged { .. }
                 | EventBody::TurnChanged { .. }
                 | EventBody::ItemChanged { .. }
                 | EventBody::EngineChanged { .. }

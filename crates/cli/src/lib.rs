@@ -31,16 +31,14 @@ mod prompt;
 mod reference;
 mod rules;
 mod sessions;
+mod settings;
 mod show;
 mod token;
 
-pub use connection::ConnectionOptions;
+pub use connection::{Connection, ConnectionOptions, Reply};
 pub use discovery::Surroundings;
-pub use exit::Exit;
+pub use exit::{Exit, Failure};
 pub use output::Output;
-
-use connection::Connection;
-use exit::Failure;
 
 /// A command of a client.
 #[derive(Debug, clap::Subcommand)]
@@ -63,6 +61,9 @@ pub enum ClientCommand {
     /// List the sessions
     #[command(after_help = help::SESSIONS)]
     Sessions(Called<sessions::Sessions>),
+    /// Show or change what is set for a session: its mode, its model and what else its agent offers
+    #[command(after_help = help::SETTINGS)]
+    Settings(Called<settings::Settings>),
     /// List the agents that a session can be begun with, and what each still needs
     #[command(after_help = help::ENGINES)]
     Engines(Called<engines::Engines>),
@@ -138,6 +139,7 @@ impl ClientCommand {
             Self::Deny(called) => &called.connection,
             Self::Answer(called) => &called.connection,
             Self::Sessions(called) => &called.connection,
+            Self::Settings(called) => &called.connection,
             Self::Engines(called) => &called.connection,
             Self::Prompt(called) => &called.connection,
             Self::Token(called) => &called.connection,
@@ -158,6 +160,7 @@ async fn dispatch(command: ClientCommand, call: &mut Call<'_>) -> anyhow::Result
         ClientCommand::Deny(called) => Box::pin(answers::deny(call, called.arguments)).await,
         ClientCommand::Answer(called) => Box::pin(answers::answer(call, called.arguments)).await,
         ClientCommand::Sessions(called) => Box::pin(sessions::run(call, called.arguments)).await,
+        ClientCommand::Settings(called) => Box::pin(settings::run(call, called.arguments)).await,
         ClientCommand::Engines(called) => Box::pin(engines::run(call, called.arguments)).await,
         ClientCommand::Prompt(called) => Box::pin(prompt::run(call, called.arguments)).await,
         ClientCommand::Token(called) => Box::pin(token::run(call, called.arguments)).await,

@@ -1,11 +1,11 @@
 //! `prompt`: gives an agent something to do, and stays with it until its turn ends.
 
 use std::io::{self, IsTerminal as _, Read as _};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use countersign_api::{
-    NewSession, PromptRequest, PromptTaken, SessionList, SessionView, WorkspaceList,
-};
+use countersign_api::{NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
 use countersign_core::visible::visible;
 use owo_colors::OwoColorize as _;
@@ -16,9 +16,17 @@ use crate::exit::{Exit, Failure};
 use crate::follow::Follow;
 use crate::reference::{self, short};
 
+mod attachments;
 mod dialogue;
 mod live;
 mod transcript;
+
+use attachments::Given;
+
+/// How much longer than usual it may take to send a prompt with what comes along.
+const SENDING: Duration = Duration::from_mins(1);
+/// How much longer than usual a session may take to be opened: an agent is started for it, and tells an earlier one again.
+const OPENING: Duration = Duration::from_secs(90);
 
 /// What to say, and to whom.
 #[derive(Debug, clap::Args)]
@@ -38,9 +46,21 @@ pub struct Prompt {
     /// Begin the session with this engine: opencode, or an agent of `countersign engines`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "continue_newest"])]
     engine: Option<String>,
-    /// The model to use, as provider/model
-    #[arg(long, short, value_name = "MODEL", value_parser = parse_model)]
+    /// Go on with an earlier session of the engine: its id as `countersign sessions --earlier` lists it
+    #[arg(long, value_name = "ID", requires = "engine")]
+    earlier: Option<String>,
+    /// Send this file along; of a file in the session's workspace the agent learns where it is
+    #[arg(long, short, value_name = "PATH")]
+    file: Vec<PathBuf>,
+    /// Send this image along, if the agent takes images: png, jpeg, gif or webp
+    #[arg(long, short, value_name = "PATH")]
+    image: Vec<PathBuf>,
+    /// The model to use: provider/model for opencode, one that `countersign settings` lists for other agents
+    #[arg(long, short, value_name = "MODEL")]
     model: Option<String>,
+    /// The mode to be in, one that `countersign settings` lists; it stays for the prompts that follow
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
     /// The engine's agent to use
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
@@ -49,17 +69,12 @@ pub struct Prompt {
     detach: bool,
 }
 
-fn parse_model(text: &str) -> Result<String, String> {
-    match text.split_once('/') {
-        Some((provider, model)) if !provider.is_empty() && !model.is_empty() => Ok(text.to_owned()),
-        Some(_) | None => Err("write the provider, `/`, and the model".to_owned()),
-    }
-}
-
 pub(crate) async fn run(call: &mut Call<'_>, arguments: Prompt) -> anyhow::Result<Exit> {
     let text = words(&arguments.text)?;
+    let given = Given::read(&arguments.file, &arguments.image)?;
     let connection = call.connect()?;
     let session = choose_session(call, &connection, &arguments).await?;
+    let attachments = given.attachments(&connection, session).await?;
     // What is said before the prompt is none of this turn's; what comes after it must not be missed.
     let seen = live::last_item(&connection, session).await?;
     let follow = if arguments.detach {
@@ -71,11 +86,12 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Prompt) -> anyhow::Resul
         text,
         turn: Some(TurnId::generate(call.clock.now())),
         model: arguments.model,
+        mode: arguments.mode,
         agent: arguments.agent,
+        attachments,
     };
-    let taken: Reply<PromptTaken> = connection
-        .post(&format!("/api/v1/sessions/{session}/prompt"), &request)
-        .await?;
+    let path = format!("/api/v1/sessions/{session}/prompt");
+    let taken: Reply<PromptTaken> = connection.post_waiting(&path, &request, SENDING).await?;
     match follow {
         Some(follow) => live::watch(call, &connection, follow, &taken, seen).await,
         None => detach(call, &taken),
@@ -133,7 +149,8 @@ async fn choose_session(
     if let Some(text) = &arguments.session {
         return reference::session(connection, text).await;
     }
-    let workspace = choose_workspace(call, connection, arguments.workspace.as_deref()).await?;
+    let workspace =
+        reference::chosen_workspace(call, connection, arguments.workspace.as_deref()).await?;
     if arguments.continue_newest {
         return newest(connection, workspace).await;
     }
@@ -141,8 +158,12 @@ async fn choose_session(
         workspace,
         engine: arguments.engine.clone(),
         title: None,
+        earlier: arguments.earlier.clone(),
     };
-    let made: SessionView = connection.post("/api/v1/sessions", &new).await?.value;
+    let made: SessionView = connection
+        .post_waiting("/api/v1/sessions", &new, OPENING)
+        .await?
+        .value;
     if !call.json() && !arguments.detach {
         let line = format!(
             "Session {} in {}",
@@ -152,24 +173,6 @@ async fn choose_session(
         call.output.note(&line.dimmed().to_string())?;
     }
     Ok(made.session.id)
-}
-
-/// The workspace that is named, else the one around the current directory, else the server's choice.
-async fn choose_workspace(
-    call: &Call<'_>,
-    connection: &Connection,
-    named: Option<&str>,
-) -> anyhow::Result<Option<WorkspaceId>> {
-    if let Some(text) = named {
-        return reference::workspace(connection, text).await.map(Some);
-    }
-    match &call.surroundings.directory {
-        Some(directory) if connection.is_local() => {
-            let list: WorkspaceList = connection.get("/api/v1/workspaces").await?.value;
-            Ok(reference::workspace_around(directory, &list.workspaces))
-        }
-        Some(_) | None => Ok(None),
-    }
 }
 
 async fn newest(

@@ -7,6 +7,7 @@ use countersign_api::{AskList, SessionList, WorkspaceList, WorkspaceView};
 use countersign_core::id::{AskId, SessionId, WorkspaceId};
 use countersign_core::visible::visible;
 
+use crate::Call;
 use crate::connection::Connection;
 use crate::exit::Failure;
 
@@ -203,6 +204,24 @@ pub(crate) fn workspace_around(
         .filter(|view| directory.starts_with(&view.workspace.path))
         .max_by_key(|view| view.workspace.path.len())
         .map(|view| view.workspace.id)
+}
+
+/// The workspace that is named, else the one around the current directory, else the server's choice.
+pub(crate) async fn chosen_workspace(
+    call: &Call<'_>,
+    connection: &Connection,
+    named: Option<&str>,
+) -> anyhow::Result<Option<WorkspaceId>> {
+    if let Some(text) = named {
+        return workspace(connection, text).await.map(Some);
+    }
+    match &call.surroundings.directory {
+        Some(directory) if connection.is_local() => {
+            let list: WorkspaceList = connection.get("/api/v1/workspaces").await?.value;
+            Ok(workspace_around(directory, &list.workspaces))
+        }
+        Some(_) | None => Ok(None),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `sessions`: the conversations with agents.
 
 use countersign_api::{SessionList, SessionView};
+use countersign_core::id::WorkspaceId;
 use countersign_core::session::Activity;
 use countersign_core::time::Timestamp;
 use countersign_core::visible::visible;
@@ -13,23 +14,34 @@ use crate::duration::spoken;
 use crate::exit::Exit;
 use crate::reference::{self, tails};
 
+mod earlier;
+
 /// Which sessions to list.
 #[derive(Debug, clap::Args)]
 pub struct Sessions {
     /// List those of one workspace: its id, name or path
     #[arg(long, value_name = "WORKSPACE")]
     workspace: Option<String>,
+    /// Whose earlier sessions to list: opencode, or an agent of `countersign engines`
+    #[arg(long, value_name = "NAME", requires = "earlier")]
+    engine: Option<String>,
+    /// List the sessions that the engine had before in the workspace, known here or not
+    #[arg(long, requires = "engine")]
+    earlier: bool,
 }
 
 pub(crate) async fn run(call: &mut Call<'_>, arguments: Sessions) -> anyhow::Result<Exit> {
     let connection = call.connect()?;
-    let path = match arguments.workspace {
-        Some(text) => format!(
-            "/api/v1/sessions?workspace={}",
-            reference::workspace(&connection, &text).await?
-        ),
-        None => "/api/v1/sessions".to_owned(),
+    let named = arguments.workspace.as_deref();
+    if let Some(engine) = arguments.engine {
+        let workspace = reference::chosen_workspace(call, &connection, named).await?;
+        return earlier::list(call, &connection, &engine, &query(workspace)).await;
+    }
+    let workspace = match named {
+        Some(text) => Some(reference::workspace(&connection, text).await?),
+        None => None,
     };
+    let path = format!("/api/v1/sessions{}", query(workspace));
     let Reply { value, text }: Reply<SessionList> = connection.get(&path).await?;
     if call.json() {
         call.output.json(&text)?;
@@ -41,6 +53,10 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Sessions) -> anyhow::Res
         call.output.line(&table)?;
     }
     Ok(Exit::Success)
+}
+
+fn query(workspace: Option<WorkspaceId>) -> String {
+    workspace.map_or_else(String::new, |id| format!("?workspace={id}"))
 }
 
 fn table(sessions: &[SessionView], now: Timestamp, width: usize) -> String {

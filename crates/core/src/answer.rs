@@ -31,6 +31,9 @@ pub enum Choice {
     AllowAlways {
         /// How far the rule reaches.
         scope: Scope,
+        /// A glob that the rule allows, in place of exactly what was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pattern: Option<String>,
         /// When the rule ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,
@@ -162,6 +165,7 @@ impl Choice {
             OptionKind::AllowOnce => Self::AllowOnce,
             OptionKind::AllowAlways => Self::AllowAlways {
                 scope: Scope::Session,
+                pattern: None,
                 expires_at: None,
             },
             OptionKind::Deny | OptionKind::DenyAlways => Self::Deny { reason },
@@ -247,9 +251,14 @@ impl Answer {
         self.by.id == other.by.id
             && match (&self.choice, &other.choice) {
                 // An expiry is counted from the moment of asking, so a repetition differs by that moment.
-                (Choice::AllowAlways { scope, .. }, Choice::AllowAlways { scope: again, .. }) => {
-                    scope == again
-                }
+                (
+                    Choice::AllowAlways { scope, pattern, .. },
+                    Choice::AllowAlways {
+                        scope: scope_again,
+                        pattern: pattern_again,
+                        ..
+                    },
+                ) => scope == scope_again && pattern == pattern_again,
                 (first, again) => first == again,
             }
     }

@@ -21,6 +21,8 @@ pub enum Door {
     OpencodePlugin,
     /// An agent that speaks the Agent Client Protocol, started by Countersign.
     Acp,
+    /// The proxy between an editor and an agent that speaks the Agent Client Protocol.
+    AcpProxy,
 }
 
 impl Door {
@@ -30,21 +32,38 @@ impl Door {
             Self::Opencode => "opencode",
             Self::OpencodePlugin => "opencode_plugin",
             Self::Acp => "acp",
+            Self::AcpProxy => "acp_proxy",
         }
     }
 
     /// Reads what [`Door::name`] wrote.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Opencode, Self::OpencodePlugin, Self::Acp]
-            .into_iter()
-            .find(|door| door.name() == name)
+        [
+            Self::Opencode,
+            Self::OpencodePlugin,
+            Self::Acp,
+            Self::AcpProxy,
+        ]
+        .into_iter()
+        .find(|door| door.name() == name)
     }
 
     /// Whether a denial takes the session's other open asks with it.
     pub const fn denies_together(self) -> bool {
         match self {
             Self::Opencode | Self::OpencodePlugin => true,
-            Self::Acp => false,
+            Self::Acp | Self::AcpProxy => false,
+        }
+    }
+
+    /// Whether the agent gets to read the reason of a denial.
+    ///
+    /// The Agent Client Protocol has no place for one but the next prompt, and between an editor and its agent
+    /// nobody else prompts.
+    pub const fn tells_reasons(self) -> bool {
+        match self {
+            Self::Opencode | Self::OpencodePlugin | Self::Acp => true,
+            Self::AcpProxy => false,
         }
     }
 }
@@ -188,6 +207,27 @@ pub struct OfferedOption {
     pub note: String,
 }
 
+/// Where somebody answered past Countersign.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Elsewhere {
+    /// At the engine itself.
+    #[default]
+    Engine,
+    /// In the editor that shows the agent.
+    Editor,
+}
+
+impl Elsewhere {
+    /// A sentence for people about an ask that was answered there with `reply`.
+    pub fn sentence(self, reply: &str) -> String {
+        match self {
+            Self::Engine => format!("it was answered at the engine itself, with `{reply}`"),
+            Self::Editor => format!("it was answered in the editor, with `{reply}`"),
+        }
+    }
+}
+
 /// Why an ask ended without an answer of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -205,10 +245,13 @@ pub enum Withdrawal {
         /// The one that was denied.
         sibling: AskId,
     },
-    /// Somebody answered at the engine itself.
+    /// Somebody answered past Countersign.
     AnsweredElsewhere {
         /// What the engine was told there.
         reply: String,
+        /// Where that was.
+        #[serde(default)]
+        at: Elsewhere,
     },
 }
 
@@ -223,9 +266,7 @@ impl Withdrawal {
             Self::SiblingDenied { sibling } => {
                 format!("it fell with {sibling}, another ask of its session that was denied")
             }
-            Self::AnsweredElsewhere { reply } => {
-                format!("it was answered at the engine itself, with `{reply}`")
-            }
+            Self::AnsweredElsewhere { reply, at } => at.sentence(reply),
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::ask::Elsewhere;
 use crate::id::AskId;
 use crate::time::Timestamp;
 
@@ -30,6 +31,12 @@ pub enum Evidence {
         /// The JSON-RPC id that the reply carries.
         request: String,
     },
+    /// The proxy that handed the ask in says that it wrote the reply to the agent's input, whole and once. The agent
+    /// acknowledges nothing.
+    ReportedWritten {
+        /// The JSON-RPC id that the reply carries.
+        request: String,
+    },
 }
 
 /// Why an answer will never reach its engine.
@@ -38,10 +45,13 @@ pub enum Evidence {
 pub enum Undeliverable {
     /// The engine ended first.
     EngineGone,
-    /// Somebody answered at the engine itself.
+    /// Somebody answered past Countersign.
     AnsweredElsewhere {
         /// What the engine was told there.
         reply: String,
+        /// Where that was.
+        #[serde(default)]
+        at: Elsewhere,
     },
     /// The engine dropped it with another ask of its session that was denied.
     SiblingDenied {
@@ -66,9 +76,7 @@ impl Undeliverable {
     pub fn sentence(&self) -> String {
         match self {
             Self::EngineGone => "the engine ended before the answer reached it".to_owned(),
-            Self::AnsweredElsewhere { reply } => {
-                format!("it was answered at the engine itself, with `{reply}`")
-            }
+            Self::AnsweredElsewhere { reply, at } => at.sentence(reply),
             Self::SiblingDenied { sibling } => {
                 format!("the engine dropped it when another ask, `{sibling}`, was denied")
             }

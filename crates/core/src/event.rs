@@ -42,6 +42,12 @@ pub enum EventBody {
         /// What it is doing now.
         activity: Activity,
     },
+    /// What can be set for a session changed, or what is set, its commands or its usage.
+    #[serde(rename = "settings.changed")]
+    SettingsChanged {
+        /// The session.
+        session: SessionId,
+    },
     /// A turn began, or ended.
     #[serde(rename = "turn.changed")]
     TurnChanged {
@@ -91,6 +97,7 @@ impl EventBody {
             Self::AskOpened { .. } => "ask.opened",
             Self::AskChanged { .. } => "ask.changed",
             Self::SessionChanged { .. } => "session.changed",
+            Self::SettingsChanged { .. } => "settings.changed",
             Self::TurnChanged { .. } => "turn.changed",
             Self::ItemChanged { .. } => "item.changed",
             Self::EngineChanged { .. } => "engine.changed",

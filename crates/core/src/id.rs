@@ -106,6 +106,10 @@ id!(
     TurnId, "turn"
 );
 id!(
+    /// Identifies something that came along with a prompt.
+    AttachmentId, "att"
+);
+id!(
     /// Identifies an actor.
     ActorId, "actor"
 );

@@ -6,6 +6,7 @@
 pub mod actor;
 pub mod answer;
 pub mod ask;
+pub mod attachment;
 pub mod audit;
 pub mod delivery;
 pub mod digest;
@@ -14,6 +15,7 @@ pub mod grant;
 pub mod id;
 pub mod rule;
 pub mod session;
+pub mod settings;
 pub mod time;
 pub mod token;
 pub mod visible;

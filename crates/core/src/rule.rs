@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::actor::Actor;
-use crate::ask::Subject;
+use crate::ask::{Shown, Subject};
 use crate::id::{AskId, RuleId, SessionId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -59,6 +59,12 @@ pub enum UnfitRule {
         pattern: String,
         /// What is wrong with it.
         message: String,
+    },
+    /// The glob is not about what was asked.
+    #[error("`{pattern}` does not match what is asked here, so the rule would not allow it")]
+    NotCovered {
+        /// The glob.
+        pattern: String,
     },
     /// A rule for nothing.
     #[error("a rule needs a target to match")]
@@ -175,18 +181,41 @@ pub fn decide<'a>(
         .or_else(|| matching().min_by_key(|rule| (rule.made_at, rule.id)))
 }
 
-/// The matcher that "always" makes of an ask: exactly what the person was shown.
-pub fn always(subject: &Subject) -> Result<(String, Matcher), UnfitRule> {
-    match subject {
-        Subject::Question { .. } => Err(UnfitRule::Question),
-        Subject::Permission { tool, targets, .. } => {
-            let matcher = Matcher::Exact {
-                targets: targets.clone(),
-            };
-            matcher.check(tool)?;
-            Ok((tool.clone(), matcher))
-        }
+/// The matcher that "always" makes of an ask: exactly what the person was shown, or everything like `pattern`, which
+/// has to match that.
+pub fn always(subject: &Subject, pattern: Option<&str>) -> Result<(String, Matcher), UnfitRule> {
+    let Subject::Permission {
+        tool,
+        targets,
+        shown,
+    } = subject
+    else {
+        return Err(UnfitRule::Question);
+    };
+    let Some(pattern) = pattern else {
+        let matcher = Matcher::Exact {
+            targets: targets.clone(),
+        };
+        matcher.check(tool)?;
+        return Ok((tool.clone(), matcher));
+    };
+    // Whatever the tool is called: what is shown as a command is one.
+    if shown
+        .iter()
+        .any(|part| matches!(part, Shown::Command { .. }))
+    {
+        return Err(UnfitRule::GlobForShell { tool: tool.clone() });
     }
+    let matcher = Matcher::Glob {
+        pattern: pattern.to_owned(),
+    };
+    matcher.check(tool)?;
+    if !matcher.covers(targets) {
+        return Err(UnfitRule::NotCovered {
+            pattern: pattern.to_owned(),
+        });
+    }
+    Ok((tool.clone(), matcher))
 }
 
 #[cfg(test)]
@@ -229,7 +258,7 @@ mod tests {
 
     #[test]
     fn an_always_matches_the_very_same_command_and_no_other() {
-        let (tool, matcher) = always(&permission("bash", &["git status"])).unwrap();
+        let (tool, matcher) = always(&permission("bash", &["git status"]), None).unwrap();
         let rule = rule(&tool, matcher);
         let session = SessionId::generate(START);
         for (command, expected) in [
@@ -291,6 +320,66 @@ mod tests {
     }
 
     #[test]
+    fn an_always_with_a_pattern_allows_everything_like_it_and_nothing_else() {
+        let (tool, matcher) = always(&permission("edit", &["src/a.rs"]), Some("src/**")).unwrap();
+        let rule = rule(&tool, matcher);
+        let session = SessionId::generate(START);
+        for (tool, path, expected) in [
+            ("edit", "src/a.rs", true),
+            ("edit", "src/deep/b.rs", true),
+            ("edit", "build.rs", false),
+            ("edit", "src/../build.rs", false),
+            ("webfetch", "src/a.rs", false),
+        ] {
+            let subject = permission(tool, &[path]);
+            let matches = rule.matches(rule.workspace, session, &subject);
+            assert_eq!(matches, expected, "{tool} {path}");
+        }
+    }
+
+    #[test]
+    fn an_always_takes_no_pattern_that_does_not_match_what_was_shown() {
+        let edit = permission("edit", &["src/a.rs", "build.rs"]);
+        for pattern in ["src/**", "docs/**", ""] {
+            assert_eq!(
+                always(&edit, Some(pattern)),
+                Err(UnfitRule::NotCovered {
+                    pattern: pattern.to_owned()
+                })
+            );
+        }
+        assert!(matches!(
+            always(&edit, Some("src/[")),
+            Err(UnfitRule::InvalidGlob { .. })
+        ));
+        // Nothing that could be matched is known of it.
+        assert!(always(&permission("edit", &[]), Some("**")).is_err());
+    }
+
+    #[test]
+    fn an_always_takes_no_pattern_for_a_command_whatever_its_tool_is_called() {
+        let mut asks = SHELL_TOOLS
+            .map(|tool| permission(tool, &["git log"]))
+            .to_vec();
+        asks.push(Subject::Permission {
+            tool: "run_anything".to_owned(),
+            targets: vec!["git log".to_owned()],
+            shown: vec![Shown::Command {
+                text: "git log".to_owned(),
+            }],
+        });
+        for ask in asks {
+            assert!(
+                matches!(
+                    always(&ask, Some("git *")),
+                    Err(UnfitRule::GlobForShell { .. })
+                ),
+                "{ask:?}"
+            );
+        }
+    }
+
+    #[test]
     fn a_denial_goes_before_a_leave_and_an_ended_rule_says_nothing() {
         let exact = || Matcher::Exact {
             targets: vec!["ls".to_owned()],
@@ -326,7 +415,7 @@ mod tests {
         #[test]
         fn an_exact_rule_never_matches_a_text_the_approver_was_not_shown(shown in "\\PC{1,40}", other in "\\PC{1,40}") {
             prop_assume!(shown != other);
-            let (tool, matcher) = always(&permission("bash", &[&shown])).unwrap();
+            let (tool, matcher) = always(&permission("bash", &[&shown]), None).unwrap();
             let rule = rule(&tool, matcher);
             let session = SessionId::generate(START);
             prop_assert!(!rule.matches(rule.workspace, session, &permission("bash", &[&other])));

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::attachment::Attachment;
 use crate::id::{AskId, SessionId, TurnId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -51,6 +52,9 @@ pub struct Session {
 impl Session {
     /// What the engine is called that speaks opencode's own protocol.
     pub const OPENCODE: &'static str = "opencode";
+    /// What the engine is called that an editor speaks with, by way of the proxy. No agent of the configuration can have
+    /// this name, which has a blank in it.
+    pub const ACP_PROXY: &'static str = "acp proxy";
 }
 
 /// What a session is doing.
@@ -94,9 +98,12 @@ pub struct Turn {
     pub native_id: String,
     /// What was said.
     pub prompt: String,
-    /// The model that was wished for, as `provider/model`.
+    /// The model that was wished for, as the engine calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The mode that was wished for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// The agent that was wished for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -142,6 +149,11 @@ pub enum Item {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         follows: Option<AskId>,
     },
+    /// What came along with the prompt before it.
+    Attachment {
+        /// What it is.
+        attachment: Attachment,
+    },
     /// What the agent said.
     Text {
         /// The words.
@@ -170,6 +182,11 @@ pub enum Item {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         child: Option<String>,
     },
+    /// What the agent means to do, as far as it has come.
+    Plan {
+        /// The steps, in order.
+        steps: Vec<PlanStep>,
+    },
     /// What Countersign or the engine has to say about the session.
     Notice {
         /// The words.
@@ -184,6 +201,27 @@ pub struct FileDiff {
     pub path: String,
     /// The change, as a unified diff.
     pub patch: String,
+}
+
+/// A step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanStep {
+    /// What is to be done.
+    pub text: String,
+    /// Where it stands.
+    pub status: StepStatus,
+}
+
+/// Where a step of a plan stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    /// It comes later.
+    Pending,
+    /// It is being done.
+    InProgress,
+    /// It is done.
+    Completed,
 }
 
 /// Where a tool call stands.

@@ -26,10 +26,14 @@ pub(crate) enum Command {
     Serve(Serve),
     #[command(flatten)]
     Client(ClientCommand),
+    /// Stand between an editor and its ACP agent, so that the agent's asks can be answered here too
+    #[command(after_help = ACP_PROXY_HELP)]
+    AcpProxy(countersign_acp_proxy::Arguments),
     /// Be an ACP agent on standard input and output that needs no model: to try things out, and for tests
     #[command(after_help = DEMO_AGENT_HELP)]
     DemoAgent,
     /// Print completions for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -106,11 +110,35 @@ Examples:
   countersign serve --workspace . --no-engine --port 9000
   countersign serve --database postgres://countersign@db/countersign";
 
+const ACP_PROXY_HELP: &str = "\
+Examples:
+  countersign acp-proxy -- claude-agent-acp
+  countersign acp-proxy -- opencode acp
+  countersign acp-proxy --url https://countersign.example --token-file ~/.agent-token -- gemini --acp
+
+Give this command to your editor in place of the agent's own. Everything passes unchanged. What the agent asks is in the \
+editor and in Countersign; whoever answers first wins, and the other side is told. Without a server the editor answers \
+alone, and asks that are still open are handed in when there is one. The session's folder has to be in a workspace of \
+the server. The reason of a denial stays in Countersign: only the editor prompts the agent. A token is needed elsewhere \
+than on the server's machine, and its role is `agent`; the agent gets to see neither it nor any other variable that \
+begins with COUNTERSIGN_.
+
+It ends as the agent does, with the agent's exit code, and leaves nothing running.";
+
 const DEMO_AGENT_HELP: &str = "\
 It speaks ACP version 1, one JSON message a line, and ends when its input ends. In a session it does a short scripted \
 piece of work (a read, a question, an edit, a command), asks before each act, and does what it is told. The prompt \
 `help` explains the rest, with the directives by which tests script it. Sessions are kept in \
-$XDG_STATE_HOME/countersign-demo-agent.";
+$XDG_STATE_HOME/countersign-demo-agent.
+
+Examples:
+  countersign prompt --engine demo \"show me what you do\"
+  acpx --agent 'countersign demo-agent' exec help          with another ACP client";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  source <(countersign completions bash)
+  countersign completions fish > ~/.config/fish/completions/countersign.fish";
 
 #[cfg(test)]
 mod tests {
@@ -120,5 +148,25 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples_and_those_that_call_a_server_speak_json() {
+        let program = Arguments::command();
+        let shown = program
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set());
+        for command in shown {
+            let name = command.get_name();
+            let help = command.get_after_help().map(ToString::to_string);
+            let has_examples = help.is_some_and(|help| help.contains("Examples:\n"));
+            assert!(has_examples, "`{name}` has no examples");
+            let own = ["up", "serve", "completions", "demo-agent", "acp-proxy"];
+            let calls = !own.contains(&name);
+            let speaks_json = command
+                .get_arguments()
+                .any(|argument| argument.get_long() == Some("json"));
+            assert_eq!(speaks_json, calls, "{name}");
+        }
     }
 }

@@ -31,6 +31,10 @@ fn main() -> ExitCode {
     {
         tracing::debug!("a crypto provider was installed already");
     }
+    // The agent dies with the thread that starts it, so that has to be this one.
+    if let Command::AcpProxy(arguments) = arguments.command {
+        return countersign_acp_proxy::run(arguments);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -53,7 +57,7 @@ async fn run(command: Command) -> ExitCode {
             clap_complete::generate(shell, &mut Arguments::command(), "countersign", &mut out);
             Ok(())
         }
-        Command::Keeper { .. } | Command::DemoAgent => Ok(()),
+        Command::Keeper { .. } | Command::DemoAgent | Command::AcpProxy(_) => Ok(()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,6 @@
 //! `countersign serve`: one process from the command line to the last engine's end.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub(crate) struct Running {
     data: DataDirectory,
     socket: PathBuf,
     stopping: CancellationToken,
-    serving: tokio::task::JoinHandle<std::io::Result<()>>,
+    serving: tokio::task::JoinHandle<io::Result<()>>,
 }
 
 /// Runs `countersign serve`.
@@ -164,7 +165,7 @@ impl Running {
 async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     TcpListener::bind(address).await.map_err(|error| {
-        if error.kind() == std::io::ErrorKind::AddrInUse {
+        if error.kind() == io::ErrorKind::AddrInUse {
             anyhow!("port {port} is taken by another program. Choose another with `--port`")
         } else {
             anyhow!(error).context(format!("failed to listen on port {port}"))
@@ -189,16 +190,11 @@ async fn open_store(database: Option<&String>, data: &DataDirectory) -> anyhow::
 fn workspace(folder: &Path) -> anyhow::Result<(String, String)> {
     let path = folder
         .canonicalize()
-        .with_context(|| format!("the workspace `{}` cannot be opened", folder.display()))?;
-    std::fs::read_dir(&path).with_context(|| {
-        format!(
-            "the workspace `{}` is no folder that can be read",
-            folder.display()
-        )
-    })?;
+        .and_then(|path| std::fs::read_dir(&path).map(|_| path))
+        .map_err(|error| unusable(folder, &error))?;
     let text = path.to_str().ok_or_else(|| {
         anyhow!(
-            "the path of the workspace `{}` is not valid UTF-8",
+            "the path of the workspace `{}` is not valid UTF-8. Rename the folder, or serve another",
             path.display()
         )
     })?;
@@ -206,6 +202,32 @@ fn workspace(folder: &Path) -> anyhow::Result<(String, String)> {
         .file_name()
         .map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into());
     Ok((text.to_owned(), name))
+}
+
+/// Why `folder` cannot be a workspace, and what to do.
+fn unusable(folder: &Path, error: &io::Error) -> anyhow::Error {
+    let (wrong, remedy) = if error.kind() == io::ErrorKind::NotFound {
+        (
+            "is not there".to_owned(),
+            "Check the path, or make the folder first",
+        )
+    } else if error.kind() == io::ErrorKind::NotADirectory {
+        (
+            "is not a folder".to_owned(),
+            "Name the folder that the agent is to work in",
+        )
+    } else if error.kind() == io::ErrorKind::PermissionDenied {
+        (
+            "cannot be read by this user".to_owned(),
+            "Give this user leave to read and enter it, or serve as the user that owns it",
+        )
+    } else {
+        (
+            format!("cannot be opened: {error}"),
+            "Check the path and the disk that it is on",
+        )
+    };
+    anyhow!("the workspace `{}` {wrong}. {remedy}", folder.display())
 }
 
 /// An agent's name is said on command lines and kept in the ledger, among the names of other engines.
@@ -283,13 +305,44 @@ pub(crate) fn log_to_stderr(json: bool) {
     let filter =
         EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     let registry = tracing_subscriber::registry().with(filter);
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let installed = if json {
         registry.with(layer.json()).try_init()
     } else {
-        let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        let colours = io::IsTerminal::is_terminal(&io::stderr());
         registry.with(layer.with_ansi(colours)).try_init()
     };
     // Only a second call could fail, and then there is a log already.
     drop(installed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_that_cannot_be_used_is_told_with_what_to_do() {
+        for (kind, wrong, remedy) in [
+            (io::ErrorKind::NotFound, "is not there", "Check the path"),
+            (
+                io::ErrorKind::NotADirectory,
+                "is not a folder",
+                "Name the folder",
+            ),
+            (
+                io::ErrorKind::PermissionDenied,
+                "cannot be read by this user",
+                "Give this user leave",
+            ),
+            (
+                io::ErrorKind::StaleNetworkFileHandle,
+                "cannot be opened",
+                "Check the path",
+            ),
+        ] {
+            let said = unusable(Path::new("/srv/app"), &kind.into()).to_string();
+            assert!(said.contains("`/srv/app`"), "{said}");
+            assert!(said.contains(wrong) && said.contains(remedy), "{said}");
+        }
+    }
 }

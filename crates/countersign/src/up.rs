@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use countersign_broker::{Broker, EngineListing, EngineStatus};
+use countersign_broker::{Broker, EngineListing, EngineStatus, UsualEngine};
 use countersign_core::event::EnginePhase;
 use countersign_core::grant::Role;
 
@@ -37,7 +37,10 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<()> {
     say(
         "More links: `countersign pair`. In another terminal: `countersign inbox`. Stop with Ctrl-C.",
     );
-    say(&agents_found(&running.broker.engines(&owner)?));
+    say(&where_prompts_go(
+        &running.broker.usual_engine(),
+        &running.broker.engines(&owner)?,
+    ));
     let broker = running.broker.clone();
     tokio::select! {
         stopped = running.until_stopped() => stopped,
@@ -45,21 +48,33 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<()> {
     }
 }
 
-/// The agents that can be prompted, in a sentence.
-fn agents_found(engines: &[EngineListing]) -> String {
-    let found: Vec<&str> = engines
+/// Where prompts go, and who else can be prompted by name.
+fn where_prompts_go(usual: &UsualEngine, engines: &[EngineListing]) -> String {
+    let others: Vec<&str> = engines
         .iter()
         .filter(|engine| engine.program.is_some())
         .map(|engine| engine.name.as_str())
+        .filter(|name| usual.name() != Some(name))
         .collect();
-    match found.as_slice() {
-        // The demo agent is always there.
-        [] | [_] => "No agent is installed: prompts go to the demo agent, which needs no model. \
-                     `countersign engines` says what to install."
-            .to_owned(),
-        [agents @ .., demo] => format!(
-            "Agents: {}, and `{demo}`, which needs no model. More: `countersign engines`.",
-            agents.join(", ")
+    let usually = match usual {
+        UsualEngine::Opencode { program } => {
+            format!("Prompts go to opencode ({}).", program.display())
+        }
+        UsualEngine::Attached { address } => format!("Prompts go to the opencode at {address}."),
+        UsualEngine::Agent { name, title } => format!("Prompts go to {title} (`{name}`)."),
+        UsualEngine::Demo if others.is_empty() => {
+            "No agent is installed: prompts go to the demo agent, which needs no model. \
+             `countersign engines` says what to install."
+                .to_owned()
+        }
+        UsualEngine::Demo => "Prompts go to the demo agent, which needs no model.".to_owned(),
+        UsualEngine::None => "Prompts go nowhere unless they name an agent.".to_owned(),
+    };
+    match others.as_slice() {
+        [] => usually,
+        others => format!(
+            "{usually} By name (`countersign prompt --engine NAME`): {}.",
+            others.join(", ")
         ),
     }
 }

@@ -145,7 +145,7 @@ impl Stage {
             // Nothing is asked any more once the turn is cancelled.
             let said = match Said::of(number + ask) {
                 Said::Nothing if !is_last => Said::Once,
-                said => said,
+                said @ (Said::Once | Said::No | Said::Always | Said::Nothing) => said,
             };
             let asked = api.wait_for_ask_of(&session).await;
             expected.push(self.answer(&session, &asked, said).await);

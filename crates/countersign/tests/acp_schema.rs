@@ -21,6 +21,10 @@ const WRONG: [Mode; 7] = [
     Mode::UnknownTerminal,
 ];
 
+/// What agents are offered.
+const LITTLE: &str = "{ questions = 'forms' }";
+const EVERYTHING: &str = "{ files = 'read_write', terminal = true, questions = 'forms_and_links' }";
+
 /// A server whose agents are listened to.
 struct Studio {
     server: TestServer,
@@ -33,15 +37,17 @@ impl Studio {
         let demo = format!("'{}' demo-agent", env!("CARGO_BIN_EXE_countersign"));
         // An agent that can only load.
         let loading = format!("{demo} | sed -u 's/\"resume\":{{}},//'");
-        let mut agents = recorded("resuming", &demo, tapes.path());
-        agents.push_str(&recorded("loading", &loading, tapes.path()));
+        let mut agents = recorded("resuming", &demo, LITTLE, tapes.path());
+        agents.push_str(&recorded("loading", &loading, LITTLE, tapes.path()));
+        agents.push_str(&recorded("hosted", &demo, EVERYTHING, tapes.path()));
         let hostile = peers::hostile_agent();
         for mode in WRONG.map(Mode::name) {
             let program = format!("'{}' {mode}", hostile.display());
-            agents.push_str(&recorded(&mode, &program, tapes.path()));
+            agents.push_str(&recorded(&mode, &program, LITTLE, tapes.path()));
         }
         let setup = Setup {
             engine_settings: agents,
+            files: vec![("README.md".to_owned(), "Read me.\n".to_owned())],
             ..Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::None)
         };
         let server = setup.start().await;
@@ -121,12 +127,12 @@ impl Studio {
 }
 
 /// The settings of an agent whose every life writes down both directions in files of its own.
-fn recorded(name: &str, program: &str, tapes: &Path) -> String {
+fn recorded(name: &str, program: &str, capabilities: &str, tapes: &Path) -> String {
     let tape = format!("{}/{name}-$$", tapes.display());
     let script = format!("tee {tape}.to-agent | {program} | tee {tape}.to-server");
     format!(
         "[[agents]]\nname = '{name}'\ncommand = '/bin/sh'\nargs = ['-c', {}]\n\
-         capabilities = {{ questions = 'forms' }}\n",
+         capabilities = {capabilities}\n",
         json!(script)
     )
 }
@@ -177,6 +183,13 @@ async fn everything_that_agents_are_told_is_in_the_protocol() {
             .answer(session, "EDIT a.txt b", json!({ "answer": "deny" }))
             .await;
     }
+    let session = &studio.server.api().start_session_with("hosted").await;
+    for prompt in ["RUN true", "RUN false", "EDIT b.txt c"] {
+        let allow = json!({ "answer": "allow_once" });
+        studio.answer(session, prompt, allow).await;
+    }
+    let no = json!({ "answer": "deny" });
+    studio.answer(session, "look around", no).await;
     for mode in WRONG.map(Mode::name) {
         let session = &studio.server.api().start_session_with(&mode).await;
         studio.server.api().prompt(session, "go").await;
@@ -203,6 +216,12 @@ async fn everything_that_agents_are_told_is_in_the_protocol() {
         "elicitation/create: accept",
         "elicitation/create: decline",
         "elicitation/create: cancel",
+        "fs/read_text_file",
+        "fs/write_text_file",
+        "terminal/create",
+        "terminal/wait_for_exit",
+        "terminal/output",
+        "terminal/release",
         "fs/read_text_file: error",
         "terminal/kill: error",
         "craft/drain_queue: error",

@@ -365,7 +365,7 @@ async fn tour(server: &TestServer, session: &str) -> Value {
         .wait_for_ask("the command is asked for", is_command);
     let command = command.await;
     assert_eq!(command["summary"], "wc -l countersign-demo.md");
-    let note = std::fs::read_to_string(note).unwrap();
+    let note = std::fs::read_to_string(note).expect("there is a note");
     assert!(note.contains("- Ahoy!"), "{note}");
     command
 }

@@ -80,6 +80,16 @@ async fn an_ask_is_answered_and_delivered_and_survives_a_kill() {
     server.api().wait_for_engine().await;
     assert_eq!(answered(&server, &ask).await["state"], "delivered");
 
+    // An answer that was accepted is carried by the next server, however little time the last one had for it.
+    let session = server.api().start_and_prompt("ASK 1").await;
+    let ask = server.api().wait_for_ask_of(&session).await;
+    let id = ask["id"].as_str().expect("an ask has an id");
+    let allow = json!({ "answer": "allow_once" });
+    server.api().answer(id, &allow).await.expect(200);
+    server.kill();
+    server.restart().await;
+    assert_eq!(server.api().settled(id).await["state"], "delivered");
+
     server.cli(&["audit", "verify"]).await.expect_success();
     server.stop().await;
 }

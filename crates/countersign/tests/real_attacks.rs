@@ -2,18 +2,22 @@
 //! at the engine itself it can, and that is noticed, raised as an alarm and stopped.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use countersign_testkit::test_server::PATIENCE;
+use countersign_core::time::Timestamp;
+use countersign_testkit::test_server::{Api, PATIENCE};
 use countersign_testkit::{StubModel, TestServer, eventually};
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
 const SELF_APPROVAL: &str = include_str!("attacks/self_approval.py");
 const PAST_THE_LEDGER: &str = include_str!("attacks/past_the_ledger.py");
 
-/// How soon an answer past the ledger has to be noticed. It takes a fraction of a second; the machine may be busy.
+/// How soon an answer past the ledger has to be noticed: from when the engine had taken it, to what the ledger says.
 const NOTICE_LIMIT: Duration = Duration::from_secs(3);
+/// What the server says to a secret that it has looked at and does not know.
+const LOOKED_AT: &str = "this token opens nothing";
 
 fn id(ask: &Value) -> &str {
     ask["id"].as_str().expect("an ask has an id")
@@ -48,6 +52,37 @@ fn assert_begins(outcome: &Value, beginnings: &[&str]) {
     assert!(as_wanted, "{text}");
 }
 
+/// Pairs a browser, and returns its cookie and its page's half of the secret.
+async fn pair_a_browser(server: &TestServer) -> (String, String) {
+    let wish = json!({"name": "ada", "role": "owner"});
+    let made = server.api().post("/api/v1/pairings", &wish).await;
+    let code = made.expect_success()["code"].clone();
+    let request = server
+        .api_without_token()
+        .request(Method::POST, "/api/v1/pair")
+        .header("origin", server.url())
+        .json(&json!({ "code": code }));
+    let response = request.send().await.expect("the server answers");
+    let cookie = response.headers()["set-cookie"]
+        .to_str()
+        .expect("a cookie is a text");
+    let (cookie, _) = cookie.split_once(';').expect("a cookie has attributes");
+    let cookie = cookie.to_owned();
+    let paired: Value = response.json().await.expect("it answers with JSON");
+    let page_key = paired["page_key"].as_str().expect("the page gets its half");
+    (cookie, page_key.to_owned())
+}
+
+fn as_browser(server: &TestServer, cookie: &str, page_key: &str) -> RequestBuilder {
+    server
+        .api_without_token()
+        .request(Method::GET, "/api/v1/me")
+        .header("cookie", cookie)
+        .header("x-countersign-page", page_key)
+        .header("origin", server.url())
+        .header("sec-fetch-site", "same-origin")
+}
+
 #[tokio::test]
 async fn an_agent_cannot_answer_by_any_door_of_ours() {
     let model = StubModel::start().await;
@@ -56,6 +91,10 @@ async fn an_agent_cannot_answer_by_any_door_of_ours() {
     let session = api.start_and_prompt("TOOL bash: touch coveted.txt").await;
     let coveted = api.wait_for_ask_of(&session).await;
     let engine = server.engine();
+    // There is something to be found: a browser is paired, and gets in with just these headers.
+    let (cookie, page_key) = pair_a_browser(&server).await;
+    let me = Api::send(as_browser(&server, &cookie, &page_key)).await;
+    assert_eq!(me.unwrap().expect(200)["surface"], "web");
     let attack = json!({
         "ask": id(&coveted),
         "data": server.data(),
@@ -85,8 +124,13 @@ async fn an_agent_cannot_answer_by_any_door_of_ours() {
     for outcome in forged {
         assert_begins(outcome, &["401 ", "403 "]);
     }
+    let as_browser = forged[3].as_str().unwrap();
+    assert!(as_browser.contains(LOOKED_AT), "{as_browser}");
     assert_begins(&outcomes["a guessed pairing"], &["403 ", "410 ", "422 "]);
     assert_eq!(outcomes["files"]["opened"], json!([]));
+    for refusal in outcomes["files"]["refusals"].as_array().unwrap() {
+        assert!(refusal.as_str().unwrap().contains(LOOKED_AT), "{refusal}");
+    }
     let tried = outcomes["files"]["tried"].as_u64().unwrap();
     assert!(tried > 10, "{tried} secrets were found to be tried");
     assert_eq!(outcomes["ledger"], "database is locked");
@@ -129,20 +173,19 @@ async fn what_is_done_at_the_engine_itself_is_noticed_and_stopped() {
         run_with_leave(&server, &command).await;
     };
     let notice = async {
-        let begun = server.workspace().join("about-to-reply");
-        eventually(PATIENCE, "the script replies", async || {
-            begun.exists().then_some(())
-        })
-        .await;
-        let replied = Instant::now();
         let over = api.settled(id(&coveted)).await;
         let alarm = eventually(PATIENCE, "the alarm is raised", async || {
             api.alarms().await.into_iter().next()
         })
         .await;
-        (over, alarm, replied.elapsed())
+        (over, alarm)
     };
-    let ((), (over, alarm, took)) = tokio::join!(attack, notice);
+    let ((), (over, alarm)) = tokio::join!(attack, notice);
+    let replied = read_json(&server.workspace().join("replied.json"));
+    assert_eq!(replied["taken"], true, "the engine takes it");
+    let replied = Timestamp::from_micros(replied["at_micros"].as_i64().unwrap());
+    let noticed: Timestamp = serde_json::from_value(alarm["at"].clone()).unwrap();
+    let took = noticed.since(replied);
     assert_eq!(over["state"], "withdrawn", "{over}");
     assert_eq!(
         over["why"],

@@ -8,6 +8,11 @@ use countersign_testkit::test_server::{Api, Engine, PATIENCE, Setup};
 use countersign_testkit::{StubModel, TestServer, eventually};
 use serde_json::{Value, json};
 
+#[path = "real_journeys/provider.rs"]
+mod provider;
+#[path = "real_journeys/standing.rs"]
+mod standing;
+
 const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
 
 /// What the model reads when a person said no and not why.

@@ -43,14 +43,15 @@ async fn slow_ten_kills_over_one_real_engine_lose_nothing_and_run_nothing_twice(
         let prompt = lines.collect::<Vec<_>>().join("\n");
         sessions.push(server.api().start_and_prompt(&prompt).await);
     }
-    let clients = Clients::send_out(server.api(), &server.url(), seed, CLIENTS, 15).await;
+    let mut clients = Clients::send_out(server.api(), &server.url(), seed, CLIENTS, 15).await;
 
-    kill_again_and_again(&mut server, &clients, seed).await;
+    kill_again_and_again(&mut server, &mut clients, seed).await;
 
     for session in &sessions {
         server.api().turn_outcome(session).await;
     }
     ledger::wait_until_all_is_settled(server.api()).await;
+    clients.go_home().await;
     let asks = ledger::all_asks(server.api()).await;
     let events = ledger::all_events(server.api()).await;
     let accepted = clients
@@ -88,7 +89,7 @@ fn command(session: usize, number: usize) -> String {
     format!("echo {session}-{number} >> ran.txt")
 }
 
-async fn kill_again_and_again(server: &mut TestServer, clients: &Clients, seed: Seed) {
+async fn kill_again_and_again(server: &mut TestServer, clients: &mut Clients, seed: Seed) {
     let mut dice = seed.dice("kills");
     let mut checked = 0;
     for kill in 1..=KILLS {
@@ -103,6 +104,7 @@ async fn kill_again_and_again(server: &mut TestServer, clients: &Clients, seed: 
         })
         .await;
         tokio::time::sleep(LONGEST_REST.mul_f64(dice.random::<f64>())).await;
+        clients.assert_well();
         server.kill();
         clients.tell(Weather::Down);
         server.restart().await;

@@ -207,6 +207,34 @@ async fn a_reply_that_an_old_server_accepts_and_drops_is_brought_over_its_addres
     assert_eq!(settled["state"], "delivered", "{settled}");
     assert_eq!(settled["delivery"]["evidence"], reported());
     stage.appears("old.txt").await;
+
+    // It says yes to everything, also about what it does not know: that proves nothing.
+    let native = ask["raw"]["id"].as_str().expect("a request has an id");
+    for unknown in [native, "per_never_asked"] {
+        let path = format!("/permission/{unknown}/reply");
+        assert_eq!(post(&path, json!({ "reply": "reject" })).await, true);
+    }
+    let id = ask["id"].as_str().expect("an ask has an id");
+    assert_eq!(stage.server.api().ask(id).await, settled);
+
+    // A request that it has dropped ends here too, and not as delivered, whatever it says to a reply.
+    let session = post("/session", json!({})).await;
+    let session = session["id"].as_str().expect("a session has an id");
+    let text = "TOOL bash: echo hi > dropped.txt";
+    let parts = json!({ "parts": [{ "type": "text", "text": text }] });
+    post(&format!("/session/{session}/prompt_async"), parts).await;
+    let ask = stage.ask("echo hi > dropped.txt").await;
+    post(&format!("/session/{session}/abort"), json!({})).await;
+    let id = ask["id"].as_str().expect("an ask has an id");
+    let settled = stage.server.api().settled(id).await;
+    assert_eq!(settled["state"], "withdrawn", "{settled}");
+    let allow = json!({ "answer": "allow_once" });
+    stage.server.api().answer(id, &allow).await.expect(410);
+    let native = ask["raw"]["id"].as_str().expect("a request has an id");
+    let path = format!("/permission/{native}/reply");
+    assert_eq!(post(&path, json!({ "reply": "once" })).await, true);
+    assert!(!stage.has("dropped.txt"));
+    assert_eq!(stage.server.api().ask(id).await["state"], "withdrawn");
 }
 
 #[tokio::test]

@@ -8,10 +8,10 @@ use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AgentResponse, AuthenticateResponse, AvailableCommand,
     AvailableCommandsUpdate, CancelNotification, ClientCapabilities, CloseSessionRequest,
-    CloseSessionResponse, ContentBlock, DeleteSessionRequest, DeleteSessionResponse, Error,
-    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
-    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
-    NewSessionResponse, PromptRequest, PromptResponse, RequestId, ResumeSessionRequest,
+    CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, Error, Implementation,
+    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
+    LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
+    PromptCapabilities, PromptRequest, PromptResponse, RequestId, ResumeSessionRequest,
     ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
     SessionDeleteCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
     SessionUpdate, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
@@ -23,9 +23,10 @@ use tokio::task::JoinSet;
 
 use crate::archive::Archive;
 use crate::connection::Connection;
+use crate::prompt::Prompt;
 use crate::session::{Record, Session};
 use crate::settings::Mode;
-use crate::turn::Turn;
+use crate::turn::{Host, Turn};
 
 /// The agent of one client.
 #[derive(Debug)]
@@ -140,6 +141,7 @@ impl Agent {
             .delete(SessionDeleteCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(true)
+            .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
             .session_capabilities(sessions);
         let agent = Implementation::new("countersign-demo-agent", env!("CARGO_PKG_VERSION"))
             .title("Countersign demo agent".to_owned());
@@ -258,10 +260,11 @@ impl Agent {
             connection: self.connection.clone(),
             cancelled,
             forms: self.takes_forms(),
+            host: Host::of(&self.client),
         };
         let id = id.clone();
         self.turns.spawn(async move {
-            let reason = turn.run(&words_of(request.prompt)).await;
+            let reason = turn.run(&Prompt::read(request.prompt)).await;
             // First: the client may prompt again as soon as it has the answer.
             session.end_turn();
             session.keep();
@@ -320,15 +323,4 @@ fn check_directory(directory: &Path) -> Result<(), Error> {
         "`{}` is not the absolute path of a directory",
         directory.display()
     )))
-}
-
-/// What was said in a prompt; this agent looks at nothing else.
-fn words_of(prompt: Vec<ContentBlock>) -> String {
-    let mut texts = Vec::new();
-    for block in prompt {
-        if let ContentBlock::Text(text) = block {
-            texts.push(text.text);
-        }
-    }
-    texts.join("\n")
 }

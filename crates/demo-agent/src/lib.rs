@@ -8,6 +8,7 @@
 mod agent;
 mod archive;
 mod connection;
+mod prompt;
 mod script;
 mod serve;
 mod session;

@@ -8,6 +8,8 @@ Say anything, and I do a short piece of work in this session's directory: I read
 a note into `countersign-demo.md`, and count its lines with a command. I ask before I change or run anything. Allow it, \
 and I do it. Deny it, and I leave it and go on with the rest. Cancel, and I stop.
 
+Send files or images along, and I say what I got; I look at nothing else of them.
+
 With directives, one a line, you say what I do instead:
 
 - `RUN <command>` runs a shell command, if it is allowed

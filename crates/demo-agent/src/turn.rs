@@ -8,6 +8,7 @@ use agent_client_protocol_schema::v1::{
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::Connection;
+use crate::prompt::Prompt;
 use crate::script::{Directive, HELP, Script};
 use crate::session::Session;
 use crate::settings::Mode;
@@ -15,8 +16,10 @@ use crate::tour;
 
 mod act;
 mod command;
+mod host;
 mod question;
 
+pub(crate) use host::Host;
 pub(crate) use question::Answer;
 
 /// How many words this agent could hold if it held any.
@@ -50,11 +53,15 @@ pub(crate) struct Turn {
     pub(crate) cancelled: CancellationToken,
     /// Whether the client shows forms.
     pub(crate) forms: bool,
+    /// What the client does for the agent.
+    pub(crate) host: Host,
 }
 
 impl Turn {
     /// Does what the prompt says.
-    pub(crate) async fn run(&self, prompt: &str) -> StopReason {
+    pub(crate) async fn run(&self, prompt: &Prompt) -> StopReason {
+        let acknowledgement = prompt.acknowledgement();
+        let prompt = prompt.words.as_str();
         self.session.count(prompt);
         let said = ContentChunk::new(prompt.into()).message_id(new_message());
         self.session.remember(SessionUpdate::UserMessageChunk(said));
@@ -63,7 +70,7 @@ impl Turn {
             self.tell(SessionUpdate::SessionInfoUpdate(named)).await;
         }
         self.session.keep();
-        let done = self.play(Script::read(prompt)).await;
+        let done = self.answer(acknowledgement, Script::read(prompt)).await;
         let words = self.session.count("");
         let usage = UsageUpdate::new(words.min(CONTEXT), CONTEXT);
         self.tell(SessionUpdate::UsageUpdate(usage)).await;
@@ -71,6 +78,17 @@ impl Turn {
             Ok(()) => StopReason::EndTurn,
             Err(Cancelled) => StopReason::Cancelled,
         }
+    }
+
+    async fn answer(
+        &self,
+        acknowledgement: Option<String>,
+        script: Script,
+    ) -> Result<(), Cancelled> {
+        if let Some(acknowledgement) = acknowledgement {
+            self.say(&acknowledgement).await?;
+        }
+        self.play(script).await
     }
 
     async fn play(&self, script: Script) -> Result<(), Cancelled> {

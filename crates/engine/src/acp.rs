@@ -6,8 +6,10 @@
 
 pub mod agents;
 pub mod ask;
+mod density;
 pub mod elicitation;
 mod fields;
+pub mod hosted;
 pub mod initialize;
 pub mod launch;
 pub mod lines;

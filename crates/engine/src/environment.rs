@@ -94,13 +94,33 @@ pub fn allowed_environment(
         .collect()
 }
 
-fn passes(name: &str, extra: &[String]) -> bool {
+/// Returns `own` variables without those of Countersign's own: for an agent that somebody else starts, by way of us.
+pub fn without_ours(
+    own: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    let is_ours = |name: &OsString| {
+        let capitals = name.to_string_lossy().to_ascii_uppercase();
+        capitals.starts_with("COUNTERSIGN_")
+    };
+    own.into_iter().filter(|(name, _)| !is_ours(name)).collect()
+}
+
+/// Whether an agent may give a variable of this name to a command that is run for it.
+pub fn may_be_added(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0']) && !is_forbidden(name)
+}
+
+fn is_forbidden(name: &str) -> bool {
     let capitals = name.to_ascii_uppercase();
+    FORBIDDEN.iter().any(|pattern| pattern.matches(&capitals))
+}
+
+fn passes(name: &str, extra: &[String]) -> bool {
     let allowed = ALLOWED.iter().any(|pattern| pattern.matches(name))
         || extra
             .iter()
             .any(|configured| Pattern::read(configured).matches(name));
-    allowed && !FORBIDDEN.iter().any(|pattern| pattern.matches(&capitals))
+    allowed && !is_forbidden(name)
 }
 
 #[cfg(test)]
@@ -145,6 +165,17 @@ mod tests {
                 "https_proxy",
             ]
         );
+    }
+
+    #[test]
+    fn an_agent_of_somebody_else_has_all_that_is_not_ours() {
+        let own = ["PATH", "COUNTERSIGN_TOKEN", "countersign_data", "ZED_TERM"];
+        let own = own.map(|name| (OsString::from(name), OsString::from("x")));
+        let names: Vec<OsString> = without_ours(own)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(names, ["PATH", "ZED_TERM"]);
     }
 
     #[test]

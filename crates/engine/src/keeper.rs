@@ -17,12 +17,15 @@
 //! - one server has the streams at a time, and the newest wins;
 //! - an engine that is to be ended first sees the end of its input.
 //!
+//! Commands that a server runs for the engine are children of the keeper too ([`Keeper::terminals`]): they outlive the
+//! server and end with the engine, and no descendant of theirs is listened to.
+//!
 //! A keeper that is killed outright takes the engine's first process with it, and [`Attach::Orphaned`] finds the rest.
 //!
 //! The run directory (0700) holds `spec.json`, `state.json`, `keeper.sock`, `keeper.lock`, `keeper.log` and
 //! `engine.log` with its predecessor `engine.log.1`, all 0600.
 
-mod brood;
+pub(crate) mod brood;
 mod client;
 mod connection;
 mod directory;
@@ -34,6 +37,7 @@ mod output;
 mod resident;
 mod spec;
 mod state;
+mod terminals;
 mod wire;
 
 pub use client::{Attach, Keeper};
@@ -44,3 +48,6 @@ pub use output::engine_log_tail;
 pub use resident::{KeeperFailure, run_keeper};
 pub use spec::{KeeperSpec, ReadyRule, Streams};
 pub use state::{Exit, ExitCause, ExitStatus, Phase, Stopped};
+pub use terminals::{
+    OUTPUT_LIMIT, Printed, TerminalClient as Terminals, TerminalError, TerminalSpec, Waiting,
+};

@@ -7,22 +7,26 @@ mod ask;
 mod client;
 mod delegation;
 mod endpoint;
+mod failure;
 mod launch;
 mod policy;
+mod prompt;
 mod signal;
 mod stream;
 mod wire;
 
 pub use crate::ask::EngineAsk;
 pub use ask::{permission_ask, question_ask};
-pub use client::{ClientError, Opencode, PromptText, Replied, Reply};
+pub use client::{ClientError, Opencode, Replied, Reply};
 pub use delegation::{Agent, AgentRule, AgentVerdict};
 pub use endpoint::Endpoint;
-pub use launch::{Launch, LaunchError, OLDEST_VERSION, find_program, is_too_old, program_version};
+pub use failure::MessageError;
+pub use launch::{Launch, LaunchError, find_program, is_too_old, too_old};
 pub use policy::ask_rules;
+pub use prompt::{PromptContext, PromptText};
 pub use signal::{Frame, Signal, frame};
 pub use stream::{Frames, StreamError};
 pub use wire::{
-    Message, MessageError, Part, Permission, PermissionRule, QuestionRequest, Session, Status,
-    ToolReference, ToolState, Verdict,
+    ListedSession, Message, Part, Permission, PermissionRule, QuestionRequest, Session,
+    SessionTime, Status, ToolReference, ToolState, Verdict,
 };

@@ -11,7 +11,9 @@ pub mod tree;
 
 pub use identity::ProcessIdentity;
 pub use listener::listening_on;
-pub(crate) use platform::{boot_id, die_with_parent, short_path, withdraw_from_the_caller};
+pub(crate) use platform::{
+    boot_id, die_with_parent, short_path, stand_before_an_agent, withdraw_from_the_caller,
+};
 
 /// What this platform cannot promise about engines' processes; `None` where everything holds.
 pub const PLATFORM_LIMITS: Option<&str> = platform::LIMITS;

@@ -6,13 +6,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use countersign_core::ask::{Shown, Subject};
+use countersign_core::settings::SettingValue;
 use countersign_engine::acp::agents::{Agent, known_agents};
 use countersign_engine::acp::ask::permission_ask;
 use countersign_engine::acp::initialize::{self, Files, HostAbilities, Offer, Questions, Shape};
 use countersign_engine::acp::lines::{LineReader, Piece};
 use countersign_engine::acp::message::{self, Incoming, RpcError, RpcId};
 use countersign_engine::acp::reply::{Answer, Reply, choose};
-use countersign_engine::acp::session::{self, NewSetting, Place, PromptPart};
+use countersign_engine::acp::session::{self, Place, PromptPart};
 use countersign_engine::acp::tool_call::ToolCalls;
 use countersign_engine::acp::update::{self, Update};
 use countersign_engine::acp::{elicitation, lines};
@@ -249,8 +250,8 @@ fn everything_else_that_we_write_is_allowed_by_the_schema() {
         schema.check("ListSessionsRequest", &line);
     }
     for setting in [
-        NewSetting::Selected("plan".to_owned()),
-        NewSetting::Boolean(true),
+        SettingValue::Selected("plan".to_owned()),
+        SettingValue::Boolean(true),
     ] {
         let line = session::set_option("o", Shape::One, "s", "mode", &setting);
         schema.check("SetSessionConfigOptionRequest", &line);

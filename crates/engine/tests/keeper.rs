@@ -14,6 +14,8 @@ mod stream_ends;
 mod stream_faults;
 #[path = "keeper/streams.rs"]
 mod streams;
+#[path = "keeper/terminals.rs"]
+mod terminals;
 #[path = "keeper/wire.rs"]
 mod wire;
 

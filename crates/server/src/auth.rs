@@ -7,7 +7,7 @@ pub(crate) use cookie::{Transport, clear_cookie, set_cookie};
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use countersign_broker::{Admission, Broker, BrowserSecret};
+use countersign_broker::{Admission, Broker, BrowserSecret, Placed};
 use countersign_core::actor::Surface;
 use countersign_core::grant::Caller;
 use countersign_core::token::TokenKind;
@@ -20,7 +20,7 @@ use crate::origin::Hosts;
 use crate::state::Server;
 
 /// Where a page of ours sends its half of the browser's secret.
-const PAGE_HEADER: &str = "x-countersign-page";
+pub(crate) const PAGE_HEADER: &str = "x-countersign-page";
 
 /// What is known of a connection's other end.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,13 @@ pub(crate) enum Peer {
     Local {
         /// The process, where the system tells it.
         pid: Option<u32>,
+        /// Whose process it is.
+        uid: u32,
+    },
+    /// A proxy between an editor and its agent, over the Unix socket.
+    Proxy {
+        /// Its process.
+        pid: u32,
         /// Whose process it is.
         uid: u32,
     },
@@ -60,7 +67,7 @@ impl FromRequestParts<Arc<Server>> for Admitted {
         }
         match parts.extensions.get() {
             Some(Peer::Local { pid, uid }) => return local_owner(&server.broker, *pid, *uid),
-            Some(Peer::Engine) => return Err(started_by_agent()),
+            Some(Peer::Engine | Peer::Proxy { .. }) => return Err(started_by_agent()),
             Some(Peer::Remote) | None => {}
         }
         let Some(cookie) = cookie::read(&parts.headers, server.hosts.port()) else {
@@ -85,6 +92,62 @@ impl FromRequestParts<Arc<Server>> for Admitted {
         .whole();
         admit(&server.broker, &secret, TokenKind::Browser, Surface::Web).await
     }
+}
+
+/// A caller at the door for programs that hand asks in: one with a token, or a proxy of this user's at this machine.
+pub(crate) struct AtDoor {
+    /// Who calls, and what it may do.
+    pub(crate) admitted: Admitted,
+    /// The process that came without a token.
+    pub(crate) process: Option<u32>,
+}
+
+impl AtDoor {
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.admitted.caller
+    }
+}
+
+impl FromRequestParts<Arc<Server>> for AtDoor {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        server: &Arc<Server>,
+    ) -> Result<Self, Self::Rejection> {
+        let has_token = parts.headers.contains_key(AUTHORIZATION);
+        let local = match parts.extensions.get() {
+            Some(Peer::Local { pid, uid }) if !has_token => Some((*pid, *uid)),
+            Some(Peer::Proxy { pid, uid }) if !has_token => Some((Some(*pid), *uid)),
+            Some(Peer::Local { .. } | Peer::Proxy { .. } | Peer::Engine | Peer::Remote) | None => {
+                None
+            }
+        };
+        match local {
+            Some((pid, uid)) => local_proxy(&server.broker, pid, uid),
+            None => Ok(Self {
+                admitted: Admitted::from_request_parts(parts, server).await?,
+                process: None,
+            }),
+        }
+    }
+}
+
+/// A proxy of this user's that no agent started. It is let in as an agent: it may hand asks in, and nothing else.
+fn local_proxy(broker: &Broker, pid: Option<u32>, uid: u32) -> Result<AtDoor, ApiError> {
+    check_user(uid)?;
+    match pid.map(|pid| broker.place(pid)) {
+        Some(Placed::Nobodys | Placed::Proxy) => {}
+        // Who cannot be placed is not let through.
+        Some(Placed::Engines) | None => return Err(started_by_agent()),
+    }
+    Ok(AtDoor {
+        admitted: Admitted {
+            caller: broker.local_proxy(),
+            admission: None,
+        },
+        process: pid,
+    })
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -115,20 +178,27 @@ async fn admit(
 
 /// The person at this machine: a process of our own user that no agent started.
 fn local_owner(broker: &Broker, pid: Option<u32>, uid: u32) -> Result<Admitted, ApiError> {
+    check_user(uid)?;
+    match pid.map(|pid| broker.place(pid)) {
+        Some(Placed::Nobodys) => {}
+        // Who cannot be placed is not let through.
+        Some(Placed::Proxy | Placed::Engines) | None => return Err(started_by_agent()),
+    }
+    Ok(Admitted {
+        caller: broker.local_owner(),
+        admission: None,
+    })
+}
+
+/// Fails unless a process of this machine is our own user's.
+fn check_user(uid: u32) -> Result<(), ApiError> {
     const ROOT: u32 = 0;
     if uid != rustix::process::geteuid().as_raw() && uid != ROOT {
         return Err(ApiError::forbidden_origin(
             "this socket is for the user who runs the server",
         ));
     }
-    // Who cannot be placed is not let through.
-    if pid.is_none_or(|pid| broker.is_engines_process(pid)) {
-        return Err(started_by_agent());
-    }
-    Ok(Admitted {
-        caller: broker.local_owner(),
-        admission: None,
-    })
+    Ok(())
 }
 
 fn started_by_agent() -> ApiError {

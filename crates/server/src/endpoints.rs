@@ -3,6 +3,7 @@
 pub(crate) mod alarms;
 pub(crate) mod app;
 pub(crate) mod asks;
+pub(crate) mod attachments;
 pub(crate) mod audit;
 pub(crate) mod docs;
 pub(crate) mod door;
@@ -13,5 +14,6 @@ pub(crate) mod pairing;
 pub(crate) mod refusals;
 pub(crate) mod rules;
 pub(crate) mod sessions;
+pub(crate) mod settings;
 pub(crate) mod tokens;
 pub(crate) mod workspaces;

@@ -172,6 +172,10 @@ impl From<BrokerError> for ApiError {
                 Self::unprocessable(error.to_string())
             }
             BrokerError::Invalid { field, problem } => Self::invalid(field, &problem),
+            BrokerError::Unable(message) => Self::unprocessable(message),
+            BrokerError::UnfitSetting(unfit) => Self::invalid(unfit.field, &unfit.problem)
+                .with_details(json!({ "field": unfit.field, "offered": unfit.offered })),
+            BrokerError::Refused(message) => Self::conflict(message),
             BrokerError::EngineUnavailable(message) => Self::unavailable(message),
             BrokerError::Engine(cause) => {
                 let refusal = Self::unavailable(format!("the engine did not do it: {cause}"));

@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use bytes::Bytes;
@@ -27,16 +28,57 @@ impl<T: DeserializeOwned> FromRequest<Arc<Server>> for Json<T> {
 
     async fn from_request(request: Request, server: &Arc<Server>) -> Result<Self, ApiError> {
         debug_assert_ne!(request.method(), Method::GET, "a GET has no body");
-        if !is_json(request.headers()) {
-            return Err(ApiError::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                ErrorCode::UnsupportedMediaType,
-                "send JSON, with `Content-Type: application/json`",
-            ));
-        }
-        let body = read_body(request, &server.settings.limits).await?;
+        check_type(request.headers())?;
+        let Limits {
+            body_bytes,
+            body_time,
+            ..
+        } = server.settings.limits;
+        let body = read_body(request, body_bytes, body_time).await?;
         parse(&body).map(Self)
     }
+}
+
+/// A JSON body that may be long. Only few of them are read at a time, so that they cannot take all memory.
+pub(crate) struct LongJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Server>> for LongJson<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, server: &Arc<Server>) -> Result<Self, ApiError> {
+        let limits = &server.settings.limits;
+        if announced_length(&request).is_some_and(|length| length <= limits.body_bytes) {
+            return Json::from_request(request, server)
+                .await
+                .map(|Json(body)| Self(body));
+        }
+        check_type(request.headers())?;
+        let room = tokio::time::timeout(limits.body_time, server.long_bodies.acquire()).await;
+        let Ok(Ok(_room)) = room else {
+            return Err(ApiError::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                ErrorCode::TooMany,
+                "too many long bodies are being read; try again",
+            ));
+        };
+        let time = limits.body_time.saturating_mul(LONG_PATIENCE);
+        let body = read_body(request, limits.long_body_bytes, time).await?;
+        parse(&body).map(Self)
+    }
+}
+
+/// How many times as long as another one a long body may take to arrive.
+const LONG_PATIENCE: u32 = 4;
+
+fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    if is_json(headers) {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode::UnsupportedMediaType,
+        "send JSON, with `Content-Type: application/json`",
+    ))
 }
 
 /// Only this type makes a browser ask before it sends such a request to another site.
@@ -51,27 +93,25 @@ fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
-async fn read_body(request: Request, limits: &Limits) -> Result<Bytes, ApiError> {
-    let too_large = || ApiError::too_large(limits.body_bytes);
-    let announced = request
-        .headers()
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok());
-    if announced.and_then(|length| length.parse().ok()) > Some(limits.body_bytes) {
+fn announced_length(request: &Request) -> Option<usize> {
+    let length = request.headers().get(CONTENT_LENGTH)?;
+    length.to_str().ok()?.parse().ok()
+}
+
+async fn read_body(request: Request, most: usize, time: Duration) -> Result<Bytes, ApiError> {
+    let too_large = || ApiError::too_large(most);
+    if announced_length(&request) > Some(most) {
         return Err(too_large());
     }
-    let body = Limited::new(request.into_body(), limits.body_bytes);
-    match tokio::time::timeout(limits.body_time, body.collect()).await {
+    let body = Limited::new(request.into_body(), most);
+    match tokio::time::timeout(time, body.collect()).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(_)) => Err(ApiError::bad_request("the body broke off")),
         Err(_) => Err(ApiError::new(
             StatusCode::REQUEST_TIMEOUT,
             ErrorCode::BadRequest,
-            format!(
-                "the body did not arrive within {} s",
-                limits.body_time.as_secs()
-            ),
+            format!("the body did not arrive within {} s", time.as_secs()),
         )),
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn check(hosts: &Hosts, request: &Request) -> Result<(), ApiError> {
     let host = named_host(hosts, request)?;
     match request.extensions().get::<Peer>() {
         // No page can open a Unix socket.
-        Some(Peer::Local { .. } | Peer::Engine) => return Ok(()),
+        Some(Peer::Local { .. } | Peer::Proxy { .. } | Peer::Engine) => return Ok(()),
         Some(Peer::Remote) | None => {}
     }
     // A bearer token is sent on purpose: no page of another site can make a browser add one.

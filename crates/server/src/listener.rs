@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use countersign_broker::Broker;
+use countersign_broker::{Broker, Placed};
 use rustix::process::{Resource, getrlimit};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -76,10 +76,17 @@ impl Hub {
     /// later the number of a process may have come to be another's.
     fn place(&self, peer: Peer) -> Peer {
         match peer {
-            Peer::Local { pid: Some(pid), .. } if self.broker.is_engines_process(pid) => {
-                Peer::Engine
+            Peer::Local {
+                pid: Some(pid),
+                uid,
+            } => match self.broker.place(pid) {
+                Placed::Nobodys => peer,
+                Placed::Proxy => Peer::Proxy { pid, uid },
+                Placed::Engines => Peer::Engine,
+            },
+            Peer::Local { pid: None, .. } | Peer::Remote | Peer::Proxy { .. } | Peer::Engine => {
+                peer
             }
-            Peer::Local { .. } | Peer::Remote | Peer::Engine => peer,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Figures for Prometheus: how long people take, how long engines take, and what goes on.
 //!
-//! They come from the events in the ledger, so every replica counts every ask.
+//! They come from the ledger: times and counts from its events, so that every replica counts every ask, and how many
+//! asks are open from its rows.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,7 +23,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// More open asks than this are counted and not timed.
+/// Of more asks than this that are not over, times are not taken.
 const TIMED_LIMIT: usize = 10_000;
 const PAGE: i64 = 500;
 /// A person takes seconds to days, in seconds.
@@ -172,10 +173,13 @@ impl Metrics {
         };
         loop {
             let Ok(page) = broker.asks(&owner, filter, PAGE).await else {
-                tracing::warn!("open asks cannot be read: they are not counted");
+                tracing::warn!("open asks cannot be read: they are not timed");
                 return;
             };
             let Some(last) = page.last() else { return };
+            if self.lock().len() >= TIMED_LIMIT {
+                return;
+            }
             filter.before = Some(last.ask.id);
             for context in page {
                 self.wait(
@@ -211,6 +215,7 @@ impl Metrics {
                 self.advance(*ask, *state, event.at);
             }
             EventBody::SessionChanged { .. }
+            | EventBody::SettingsChanged { .. }
             | EventBody::TurnChanged { .. }
             | EventBody::ItemChanged { .. }
             | EventBody::EngineChanged { .. }
@@ -250,7 +255,8 @@ impl Metrics {
     }
 
     /// The figures in the text format of `OpenMetrics`.
-    pub(crate) fn write(&self, streams: usize) -> Result<String, fmt::Error> {
+    pub(crate) fn write(&self, open_asks: i64, streams: usize) -> Result<String, fmt::Error> {
+        self.open_asks.set(open_asks);
         self.streams.set(i64::try_from(streams).unwrap_or(i64::MAX));
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
@@ -259,11 +265,10 @@ impl Metrics {
 
     fn advance(&self, ask: AskId, state: AskPhase, at: Timestamp) {
         let waited = self.lock().remove(&ask);
-        if let Some(Waiting::ForAnswer { since, .. }) = waited {
-            self.open_asks.dec();
-            if state == AskPhase::Answered {
-                self.time_to_answer.observe(at.since(since).as_secs_f64());
-            }
+        if let Some(Waiting::ForAnswer { since, .. }) = waited
+            && state == AskPhase::Answered
+        {
+            self.time_to_answer.observe(at.since(since).as_secs_f64());
         }
         if let Some(Waiting::ForDelivery { since }) = waited
             && state == AskPhase::Delivered
@@ -277,12 +282,8 @@ impl Metrics {
 
     fn wait(&self, ask: AskId, waiting: Waiting) {
         let mut all = self.lock();
-        if all.len() >= TIMED_LIMIT {
-            return;
-        }
-        let before = all.insert(ask, waiting);
-        if matches!(waiting, Waiting::ForAnswer { .. }) && before.is_none() {
-            self.open_asks.inc();
+        if all.len() < TIMED_LIMIT {
+            all.insert(ask, waiting);
         }
     }
 

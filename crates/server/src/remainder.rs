@@ -43,6 +43,7 @@ impl Remainder {
         let left = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(body) = left else { return };
         let most = limits.body_bytes.saturating_mul(PATIENCE);
+        let most = most.max(limits.long_body_bytes);
         if body.size_hint().lower() > most as u64 {
             return;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
-use countersign_api::ErrorCode;
+use countersign_api::{AcpRequest, ErrorCode};
 use countersign_core::event::{Delta, Event};
 use http::StatusCode;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -12,9 +12,10 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::auth::PAGE_HEADER;
 use crate::endpoints::{
-    alarms, app, asks, audit, docs, door, engines, events, health, pairing, rules, sessions,
-    tokens, workspaces,
+    alarms, app, asks, attachments, audit, docs, door, engines, events, health, pairing, rules,
+    sessions, settings, tokens, workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::Conduct;
@@ -28,9 +29,9 @@ use crate::state::Server;
             somebody who may answer, and are proved to have reached the agent.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
-    components(schemas(Event, Delta)),
+    components(schemas(Event, Delta, AcpRequest)),
     modifiers(&Credentials),
-    security(("bearer" = []), ("cookie" = []))
+    security(("bearer" = []), ("cookie" = [], "page" = []))
 )]
 struct ApiDocument;
 
@@ -45,8 +46,16 @@ impl Modify for Credentials {
             .description(Some("A token: `cs_…`"))
             .build();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-        let cookie = ApiKeyValue::with_description("countersign", "A paired browser's cookie");
+        let cookie = ApiKeyValue::with_description(
+            "countersign_8787",
+            "A paired browser's half of its secret; the number is the server's port",
+        );
         components.add_security_scheme("cookie", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
+        let page = ApiKeyValue::with_description(
+            PAGE_HEADER,
+            "The page's half of the browser's secret, which pairing returns as `page_key`",
+        );
+        components.add_security_scheme("page", SecurityScheme::ApiKey(ApiKey::Header(page)));
     }
 }
 
@@ -59,6 +68,7 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(workspaces::me))
         .routes(routes!(workspaces::list_workspaces))
         .routes(routes!(engines::list_engines))
+        .routes(routes!(engines::list_earlier_sessions))
         .routes(routes!(asks::list_asks))
         .routes(routes!(asks::show_ask))
         .routes(routes!(asks::answer_ask))
@@ -68,6 +78,8 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(sessions::list_items))
         .routes(routes!(sessions::prompt_session))
         .routes(routes!(sessions::cancel_session))
+        .routes(routes!(attachments::show_attachment))
+        .routes(routes!(settings::show_settings, settings::change_settings))
         .routes(routes!(tokens::list_tokens, tokens::make_token))
         .routes(routes!(tokens::revoke_token))
         .routes(routes!(pairing::make_pairing))
@@ -95,6 +107,7 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
         .route("/api/docs", get(docs::page))
         .route("/api/docs/docs.js", get(docs::script))
         .route("/api/docs/docs.css", get(docs::style))
+        .route("/api/docs/icon.svg", get(docs::icon))
         .route("/", get(app::to_app))
         .route("/app", get(app::to_app))
         .route("/app/", get(app::index))

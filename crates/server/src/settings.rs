@@ -26,7 +26,11 @@ pub struct Limits {
     pub head_bytes: usize,
     /// The longest body of a request, in bytes.
     pub body_bytes: usize,
-    /// How long a body may take to arrive.
+    /// The longest body of a prompt, which attachments come in.
+    pub long_body_bytes: usize,
+    /// How many long bodies are read at a time.
+    pub long_bodies: usize,
+    /// How long a body may take to arrive; a long one may take four times that.
     pub body_time: Duration,
     /// How long a peer may leave what it was sent unread.
     pub stall_time: Duration,
@@ -43,6 +47,9 @@ impl Default for Limits {
             quiet_time: Duration::from_secs(10),
             head_bytes: 16 << 10,
             body_bytes: 1 << 20,
+            // 20 MiB in base 64, and as much again as a prompt's words can take.
+            long_body_bytes: 32 << 20,
+            long_bodies: 4,
             body_time: Duration::from_secs(15),
             stall_time: Duration::from_mins(1),
             drain_time: Duration::from_secs(5),

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use countersign_broker::Broker;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::feed::Feed;
@@ -21,6 +22,8 @@ pub(crate) struct Server {
     pub(crate) streams: Streams,
     pub(crate) metrics: Metrics,
     pub(crate) shutdown: CancellationToken,
+    /// Room for long bodies.
+    pub(crate) long_bodies: Semaphore,
     /// Tells this life of the server from others in request ids.
     started: i64,
     failures: AtomicU64,
@@ -40,6 +43,7 @@ impl Server {
             streams: Streams::new(shutdown.clone()),
             metrics: Metrics::new(),
             failures: AtomicU64::new(0),
+            long_bodies: Semaphore::new(settings.limits.long_bodies),
             broker,
             settings,
             shutdown,

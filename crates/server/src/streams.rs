@@ -1,6 +1,7 @@
 //! Open streams and the tokens that hold them open: when a token ends, so do its streams.
 //!
-//! However many streams there are, one look at the tokens, twice a second, serves them all.
+//! One that is taken back here ends them at once. For those that run out, or are taken back elsewhere, one look at the
+//! tokens, twice a second, serves however many streams there are.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,7 +74,8 @@ impl Streams {
         self.lock().keys().copied().collect()
     }
 
-    fn end(&self, token: TokenId) {
+    /// Ends the streams that `token` holds open.
+    pub(crate) fn end(&self, token: TokenId) {
         if let Some(held) = self.lock().remove(&token) {
             held.ending.cancel();
         }

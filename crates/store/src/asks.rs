@@ -219,6 +219,15 @@ impl Store {
         Ok(count)
     }
 
+    /// How many asks are open in all.
+    pub async fn count_all_open_asks(&self) -> Result<i64, StoreError> {
+        const COUNT: &str = "SELECT COUNT(*) FROM asks WHERE state = 'open'";
+        let (count,): (i64,) = on_db!(&self.db, |connection| {
+            sqlx::query_as(COUNT).fetch_one(connection).await?
+        });
+        Ok(count)
+    }
+
     /// How many asks of a session are open.
     pub async fn count_open_asks(&self, session: SessionId) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT COUNT(*) FROM asks WHERE session = $1 AND state = 'open'";

@@ -14,10 +14,11 @@ use sqlx::{PgPool, Postgres, QueryBuilder, SqlSafeStr as _, Transaction};
 use crate::error::StoreError;
 use crate::file::{FileTransaction, LedgerFile};
 
-/// The tables in both dialects, in the order in which they came to be.
+/// The tables in both dialects, in the order in which they came to be. What was released stays as it is, to the letter:
+/// a ledger knows what it was made by. Later ones only add.
 ///
 /// sqlx's macros would do this and the rows below, and build both databases a second time for themselves.
-const TABLES: [(&str, &str); 2] = [
+pub(crate) const TABLES: &[(&str, &str)] = &[
     (
         include_str!("../migrations/sqlite/0001_ledger.sql"),
         include_str!("../migrations/postgres/0001_ledger.sql"),
@@ -25,6 +26,18 @@ const TABLES: [(&str, &str); 2] = [
     (
         include_str!("../migrations/sqlite/0002_doors.sql"),
         include_str!("../migrations/postgres/0002_doors.sql"),
+    ),
+    (
+        include_str!("../migrations/sqlite/0003_attachments.sql"),
+        include_str!("../migrations/postgres/0003_attachments.sql"),
+    ),
+    (
+        include_str!("../migrations/sqlite/0004_settings.sql"),
+        include_str!("../migrations/postgres/0004_settings.sql"),
+    ),
+    (
+        include_str!("../migrations/sqlite/0005_proxies.sql"),
+        include_str!("../migrations/postgres/0005_proxies.sql"),
     ),
 ];
 
@@ -98,9 +111,13 @@ macro_rules! row {
 
 pub(crate) use {on_db, on_tx, row};
 
-fn migrator(dialect: fn((&'static str, &'static str)) -> &'static str) -> Migrator {
-    let migrations = (1..).zip(TABLES).map(|(version, tables)| {
-        let sql = dialect(tables).into_sql_str();
+/// What brings a ledger to `tables`.
+pub(crate) fn migrator(
+    tables: &'static [(&'static str, &'static str)],
+    dialect: fn((&'static str, &'static str)) -> &'static str,
+) -> Migrator {
+    let migrations = (1..).zip(tables).map(|(version, tables)| {
+        let sql = dialect(*tables).into_sql_str();
         Migration::new(version, "".into(), MigrationType::Simple, sql, false)
     });
     Migrator::with_migrations(migrations.collect())
@@ -122,7 +139,8 @@ impl Db {
             source,
         };
         let file = LedgerFile::open(&options, PATIENCE).await.map_err(failed)?;
-        file.migrate(&migrator(|(sqlite, _)| sqlite)).await?;
+        file.migrate(&migrator(TABLES, |(sqlite, _)| sqlite))
+            .await?;
         Ok(Self::Sqlite(file))
     }
 
@@ -139,7 +157,7 @@ impl Db {
             .connect_with(options)
             .await
             .map_err(failed(&name))?;
-        migrator(|(_, postgres)| postgres)
+        migrator(TABLES, |(_, postgres)| postgres)
             .run(&pool)
             .await
             .map_err(StoreError::Migrate)?;

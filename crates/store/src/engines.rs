@@ -35,6 +35,8 @@ pub struct Run {
     pub taken: u64,
     /// Which version of its protocol the engine speaks in this life, where there are several.
     pub protocol: i64,
+    /// Which process it is, for a life that somebody else runs: in the words of whoever wrote it down.
+    pub process: Option<String>,
 }
 
 /// Holds a life until the transaction ends.
@@ -166,20 +168,22 @@ impl Store {
             started_at: now,
             taken: 0,
             protocol: 1,
+            process: None,
         })
     }
 
     /// The lives of `engine` that have not ended as far as the ledger knows, oldest first.
     pub async fn unended_runs(&self, engine: EngineId) -> Result<Vec<Run>, StoreError> {
-        const LIST: &str = "SELECT id, started_at, taken, protocol FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY id";
-        let rows: Vec<(String, i64, i64, i64)> = on_db!(&self.db, |connection| {
+        const LIST: &str = "SELECT id, started_at, taken, protocol, process FROM runs \
+             WHERE engine = $1 AND ended_at IS NULL ORDER BY id";
+        let rows: Vec<(String, i64, i64, i64, Option<String>)> = on_db!(&self.db, |connection| {
             sqlx::query_as(LIST)
                 .bind(engine.to_string())
                 .fetch_all(connection)
                 .await?
         });
         rows.into_iter()
-            .map(|(id, started_at, taken, protocol)| {
+            .map(|(id, started_at, taken, protocol, process)| {
                 Ok(Run {
                     id: id
                         .parse()
@@ -188,9 +192,23 @@ impl Store {
                     started_at: Timestamp::from_micros(started_at),
                     taken: u64::try_from(taken).unwrap_or_default(),
                     protocol,
+                    process,
                 })
             })
             .collect()
+    }
+
+    /// Notes which process a life is.
+    pub async fn set_run_process(&self, run: RunId, process: &str) -> Result<(), StoreError> {
+        const SET: &str = "UPDATE runs SET process = $2 WHERE id = $1";
+        on_db!(&self.db, |connection| {
+            sqlx::query(SET)
+                .bind(run.to_string())
+                .bind(process)
+                .execute(connection)
+                .await?;
+        });
+        Ok(())
     }
 
     /// Notes up to where the output of a life is taken in, once everything before is durable.

@@ -6,15 +6,18 @@
 
 mod alarms;
 mod asks;
+mod attachments;
 mod audit;
 mod database;
 mod deliveries;
+mod earlier;
 mod engines;
 mod error;
 mod events;
 mod file;
 mod rules;
 mod sessions;
+mod settings;
 mod tokens;
 mod transcript;
 mod turns;
@@ -26,10 +29,13 @@ mod tests;
 
 pub use alarms::{Alarm, NewAlarm};
 pub use asks::{Answered, AskFilter, NewAsk, Opened};
+pub use attachments::Attached;
 pub use audit::ChainVerdict;
 pub use deliveries::Parcel;
+pub use earlier::{Earlier, TakenUp};
 pub use engines::{Engine, Run};
 pub use error::StoreError;
+pub use settings::{Choice, ChoiceFate};
 pub use tokens::{NewToken, Pairing};
 pub use turns::NewTurn;
 

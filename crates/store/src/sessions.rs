@@ -6,7 +6,7 @@ use countersign_core::session::{Activity, Session};
 use countersign_core::time::Timestamp;
 
 use crate::Store;
-use crate::database::{on_db, on_tx, row};
+use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
 
 row! {
@@ -58,6 +58,32 @@ macro_rules! select_sessions {
             $rest
         )
     };
+}
+
+/// Notes within a larger write which life of its engine serves a session from now on.
+pub(crate) async fn bind_run(
+    tx: &mut Tx,
+    session: SessionId,
+    run: RunId,
+    taken: u64,
+) -> Result<(), StoreError> {
+    const BIND: &str = "UPDATE sessions SET run = $2 WHERE id = $1";
+    const TAKE: &str = "UPDATE runs SET taken = $2 WHERE id = $1";
+    on_tx!(tx, |connection| {
+        sqlx::query(BIND)
+            .bind(session.to_string())
+            .bind(run.to_string())
+            .execute(connection)
+            .await?;
+    });
+    on_tx!(tx, |connection| {
+        sqlx::query(TAKE)
+            .bind(run.to_string())
+            .bind(i64::try_from(taken).unwrap_or(i64::MAX))
+            .execute(connection)
+            .await?;
+    });
+    Ok(())
 }
 
 impl Store {
@@ -208,24 +234,8 @@ impl Store {
         run: RunId,
         taken: u64,
     ) -> Result<(), StoreError> {
-        const BIND: &str = "UPDATE sessions SET run = $2 WHERE id = $1";
-        const TAKE: &str = "UPDATE runs SET taken = $2 WHERE id = $1";
-        let taken = i64::try_from(taken).unwrap_or(i64::MAX);
         let mut tx = self.db.begin().await?;
-        on_tx!(&mut tx, |connection| {
-            sqlx::query(BIND)
-                .bind(session.to_string())
-                .bind(run.to_string())
-                .execute(connection)
-                .await?;
-        });
-        on_tx!(&mut tx, |connection| {
-            sqlx::query(TAKE)
-                .bind(run.to_string())
-                .bind(taken)
-                .execute(connection)
-                .await?;
-        });
+        bind_run(&mut tx, session, run, taken).await?;
         tx.commit().await
     }
 

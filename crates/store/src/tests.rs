@@ -1,10 +1,12 @@
 //! What the ledger promises, tried on both databases.
 
 mod answering;
+mod attachments;
 mod audit;
 mod backend;
 mod delivering;
 mod durability;
+mod earlier;
 mod ending;
 mod events;
 mod model;
@@ -12,5 +14,7 @@ mod opening;
 mod racing;
 mod repeating;
 mod scene;
+mod settings;
 mod tokens;
 mod transcript;
+mod upgrading;

@@ -1,14 +1,20 @@
 //! Transcripts: what was said and done, one row for each finished or changing piece.
 
+use std::collections::{BTreeMap, HashMap};
+
 use countersign_core::event::EventBody;
 use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Item, ToolStatus, TranscriptItem};
 use countersign_core::time::Timestamp;
+use sqlx::QueryBuilder;
 
 use crate::Store;
 use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::write::{Write, to_json};
+
+/// How many items go to the database together: no database takes any number of values in one statement.
+const AT_ONCE: usize = 500;
 
 row! {
     struct ItemRow {
@@ -34,7 +40,7 @@ impl TryFrom<ItemRow> for TranscriptItem {
 }
 
 /// Holds a session's transcript until the transaction ends: each item has a place of its own.
-async fn hold_session(tx: &mut Tx, session: &str) -> Result<(), StoreError> {
+pub(crate) async fn hold_session(tx: &mut Tx, session: &str) -> Result<(), StoreError> {
     const HOLD: &str = "SELECT 1 FROM sessions WHERE id = $1 FOR NO KEY UPDATE";
     // A writer on SQLite holds the whole file anyway.
     if let Tx::Postgres(transaction) = tx {
@@ -73,12 +79,14 @@ impl Store {
         items: &[(String, Item)],
         now: Timestamp,
     ) -> Result<usize, StoreError> {
+        if items.is_empty() {
+            return Ok(0);
+        }
         let mut write = self.write(now).await?;
         hold_session(&mut write.tx, &session.to_string()).await?;
         let mut changed = 0;
-        for (native_id, item) in items {
-            let place = put_item_in(&mut write, workspace, session, native_id, item, now).await?;
-            changed += usize::from(place.is_some());
+        for some in items.chunks(AT_ONCE) {
+            changed += put_items_in(&mut write, workspace, session, some, now).await?;
         }
         if changed > 0 {
             self.commit(write).await?;
@@ -142,8 +150,94 @@ impl Store {
     }
 }
 
+/// Writes items down within a larger write that holds their session, and returns how many were not known. It takes few
+/// statements, however many items there are: each goes to the database and back.
+async fn put_items_in(
+    write: &mut Write,
+    workspace: WorkspaceId,
+    session: SessionId,
+    items: &[(String, Item)],
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    const LAST: &str = "SELECT COALESCE(MAX(seq), 0) FROM items WHERE session = $1";
+    const REWRITE: &str = "UPDATE items SET body = $3 WHERE session = $1 AND seq = $2";
+
+    let id = session.to_string();
+    let known: Vec<(String, i64, String)> = on_tx!(&mut write.tx, |connection| {
+        let mut query =
+            QueryBuilder::new("SELECT native_id, seq, body FROM items WHERE session = ");
+        query.push_bind(&id).push(" AND native_id IN (");
+        let mut names = query.separated(", ");
+        for (native_id, _) in items {
+            names.push_bind(native_id);
+        }
+        query.push(")");
+        query.build_query_as().fetch_all(connection).await?
+    });
+    let (mut last,): (i64,) = on_tx!(&mut write.tx, |connection| {
+        sqlx::query_as(LAST).bind(&id).fetch_one(connection).await?
+    });
+    let mut known: HashMap<String, (i64, String)> = known
+        .into_iter()
+        .map(|(native_id, seq, body)| (native_id, (seq, body)))
+        .collect();
+    // One that is there twice has the place of the first and says what the last says.
+    let mut new: BTreeMap<i64, (&str, String)> = BTreeMap::new();
+    let mut rewritten: BTreeMap<i64, String> = BTreeMap::new();
+    let mut changed = Vec::new();
+    for (native_id, item) in items {
+        let body = to_json(item);
+        match known.get_mut(native_id) {
+            Some((_, known)) if *known == body => {}
+            Some((seq, known)) => {
+                known.clone_from(&body);
+                if let Some((_, new)) = new.get_mut(seq) {
+                    *new = body;
+                } else if rewritten.insert(*seq, body).is_none() {
+                    changed.push(*seq);
+                }
+            }
+            None => {
+                last += 1;
+                known.insert(native_id.clone(), (last, body.clone()));
+                new.insert(last, (native_id, body));
+                changed.push(last);
+            }
+        }
+    }
+    for (seq, body) in &rewritten {
+        on_tx!(&mut write.tx, |connection| {
+            sqlx::query(REWRITE)
+                .bind(&id)
+                .bind(seq)
+                .bind(body)
+                .execute(connection)
+                .await?;
+        });
+    }
+    if !new.is_empty() {
+        on_tx!(&mut write.tx, |connection| {
+            let mut query =
+                QueryBuilder::new("INSERT INTO items (session, seq, native_id, at, body) ");
+            query.push_values(&new, |mut row, (seq, (native_id, body))| {
+                row.push_bind(&id)
+                    .push_bind(seq)
+                    .push_bind(*native_id)
+                    .push_bind(now.as_micros())
+                    .push_bind(body);
+            });
+            query.build().execute(connection).await?;
+        });
+    }
+    for item in &changed {
+        let item = *item;
+        write.event(workspace, EventBody::ItemChanged { session, item });
+    }
+    Ok(changed.len())
+}
+
 /// Writes an item down within a larger write that holds its session.
-async fn put_item_in(
+pub(crate) async fn put_item_in(
     write: &mut Write,
     workspace: WorkspaceId,
     session: SessionId,

@@ -8,6 +8,7 @@ use countersign_core::time::Timestamp;
 use serde_json::json;
 
 use crate::Store;
+use crate::attachments::{Attached, keep_attachments};
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::write::{COUNTERSIGN, name_in_audit, to_json};
@@ -23,8 +24,10 @@ pub struct NewTurn {
     pub native_id: String,
     /// What is said.
     pub prompt: String,
-    /// The model that is wished for, as `provider/model`.
+    /// The model that is wished for, as the engine calls it.
     pub model: Option<String>,
+    /// The mode that is wished for.
+    pub mode: Option<String>,
     /// The agent that is wished for.
     pub agent: Option<String>,
     /// The ask whose denial it gives the reason of, or says that nobody answered.
@@ -38,6 +41,7 @@ row! {
         native_id: String,
         prompt: String,
         model: Option<String>,
+        mode: Option<String>,
         agent: Option<String>,
         follows: Option<String>,
         started_at: i64,
@@ -67,6 +71,7 @@ impl TryFrom<TurnRow> for Turn {
             native_id: row.native_id,
             prompt: row.prompt,
             model: row.model,
+            mode: row.mode,
             agent: row.agent,
             started_at: Timestamp::from_micros(row.started_at),
             cancelled_at: row.cancelled_at.map(Timestamp::from_micros),
@@ -77,7 +82,7 @@ impl TryFrom<TurnRow> for Turn {
 macro_rules! select_turns {
     ($rest:literal) => {
         concat!(
-            "SELECT id, session, native_id, prompt, model, agent, follows, started_at, cancelled_at, outcome FROM turns ",
+            "SELECT id, session, native_id, prompt, model, mode, agent, follows, started_at, cancelled_at, outcome FROM turns ",
             $rest
         )
     };
@@ -92,8 +97,21 @@ impl Store {
         by: &Actor,
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
-        let name = name_in_audit(by);
-        self.begin(workspace, turn, (&by.id.to_string(), &name), now)
+        self.begin_turn_with(workspace, turn, &[], by, now).await
+    }
+
+    /// Begins a turn with what comes along with its prompt; says whether it is new. One that is there already keeps
+    /// what it came with.
+    pub async fn begin_turn_with(
+        &self,
+        workspace: WorkspaceId,
+        turn: NewTurn,
+        attachments: &[Attached],
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(Turn, bool), StoreError> {
+        let (id, name) = (by.id.to_string(), name_in_audit(by));
+        self.begin(workspace, turn, attachments, (&id, &name), now)
             .await
     }
 
@@ -104,7 +122,7 @@ impl Store {
         turn: NewTurn,
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
-        self.begin(workspace, turn, (COUNTERSIGN, COUNTERSIGN), now)
+        self.begin(workspace, turn, &[], (COUNTERSIGN, COUNTERSIGN), now)
             .await
     }
 
@@ -113,11 +131,12 @@ impl Store {
         &self,
         workspace: WorkspaceId,
         turn: NewTurn,
+        attachments: &[Attached],
         (actor, name): (&str, &str),
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
-        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING";
+        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows, mode) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING";
         const GET: &str = select_turns!("WHERE id = $1");
         let mut write = self.write(now).await?;
         let added = on_tx!(&mut write.tx, |connection| {
@@ -131,6 +150,7 @@ impl Store {
                 .bind(&turn.model)
                 .bind(&turn.agent)
                 .bind(turn.follows.map(|id| id.to_string()))
+                .bind(&turn.mode)
                 .execute(connection)
                 .await?
                 .rows_affected()
@@ -149,11 +169,27 @@ impl Store {
                 ended: false,
             };
             write.event(workspace, event);
-            let detail = json!({ "turn": stored.id, "length": stored.prompt.len() });
+            let mut detail = json!({ "turn": stored.id, "length": stored.prompt.len() });
+            if !attachments.is_empty() {
+                keep_attachments(&mut write.tx, stored.id, attachments).await?;
+                detail["attachments"] = attachments.iter().map(Attached::in_audit).collect();
+            }
             write.deed(workspace, name, "session.prompt", stored.session, detail);
         }
         self.commit(write).await?;
         Ok((stored, added > 0))
+    }
+
+    /// The turn called `id`.
+    pub async fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError> {
+        const GET: &str = select_turns!("WHERE id = $1");
+        let row: Option<TurnRow> = on_db!(&self.db, |connection| {
+            sqlx::query_as(GET)
+                .bind(id.to_string())
+                .fetch_optional(connection)
+                .await?
+        });
+        row.map(Turn::try_from).transpose()
     }
 
     /// Notes that the engine has taken a turn's prompt.
@@ -286,7 +322,7 @@ impl Store {
         engine: &str,
     ) -> Result<Vec<Turn>, StoreError> {
         const LIST: &str = "SELECT turns.id, turns.session, turns.native_id, turns.prompt, \
-             turns.model, turns.agent, turns.follows, turns.started_at, turns.cancelled_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
+             turns.model, turns.mode, turns.agent, turns.follows, turns.started_at, turns.cancelled_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
              WHERE sessions.workspace = $1 AND sessions.engine = $2 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
              ORDER BY turns.id";
         let rows: Vec<TurnRow> = on_db!(&self.db, |connection| {

@@ -10,12 +10,16 @@ use std::time::Duration;
 mod mode;
 mod normal;
 mod play;
+mod puppet;
 mod repertoire;
+mod replay;
 mod script;
 
 pub use mode::Mode;
 pub use normal::{COMMAND, FOREIGN_SESSION, SESSION};
 pub use play::run;
+pub use puppet::{Puppet, Strings};
+pub use replay::{LAST_COMMAND, REPLAY};
 pub use script::Stage;
 
 /// The file that shows that an ask was allowed: one line for each.

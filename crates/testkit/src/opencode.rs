@@ -259,6 +259,8 @@ fn configuration(model_base_url: &str) -> Value {
     let model = json!({
         "name": "Stub",
         "tool_call": true,
+        "attachment": true,
+        "modalities": {"input": ["text", "image"], "output": ["text"]},
         "limit": {"context": 100_000, "output": 8_000},
     });
     let provider = json!({

@@ -3,8 +3,10 @@
 //! `peers/package.json` pins them, `cargo xtask peers` installs them under `target/peers`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+
+/// How the programs of this crate are built; together with `countersign`, for one alone would have what both are made of
+/// built anew.
+const BUILD: &str = "cargo build --package countersign --package countersign-testkit --bins";
 
 /// A pinned release of opencode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,55 +72,63 @@ pub fn schemathesis() -> PathBuf {
     installed("venv/bin/schemathesis")
 }
 
-/// Returns the scripted stand-in for the opencode program, built if need be.
-///
-/// Cargo builds no binary of a dev-dependency, so this asks it to; when nothing has changed that is a moment.
+/// Returns the scripted stand-in for the opencode program, and panics when it is not built.
 pub fn scripted_opencode() -> PathBuf {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("scripted-opencode")).clone()
+    built("scripted-opencode")
 }
 
-/// Returns the ACP agent that does everything wrong, built if need be.
+/// Returns the ACP agent that does everything wrong, and panics when it is not built.
 pub fn hostile_agent() -> PathBuf {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("hostile-agent")).clone()
+    built("hostile-agent")
 }
 
-/// Returns the ACP agent that does what its prompts say, built if need be.
+/// Returns the ACP agent that does what its prompts say, and panics when it is not built.
 pub fn scripted_agent() -> PathBuf {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("scripted-agent")).clone()
+    built("scripted-agent")
 }
 
-/// The variable that says that the programs of this crate are as they are to be: hundreds of tests need not ask cargo.
-const BUILT: &str = "COUNTERSIGN_PROGRAMS_BUILT";
+/// Returns a program of this crate that is built, and not older than what it is made of.
+///
+/// Cargo builds no binary of a dev-dependency. `cargo xtask test` builds them before the tests, and tests never do: one
+/// that builds would replace programs that others are about to start.
+fn built(program: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("a test knows its own program");
+    let mut directory = own.parent().expect("a program is in a directory");
+    if directory.ends_with("deps") {
+        directory = directory.parent().expect("it is in the profile's");
+    }
+    let path = directory.join(program);
+    if let Some(wrong) = out_of_date(&path) {
+        panic!("{wrong}: run `{BUILD}` first, or the tests with `cargo xtask test --quick`");
+    }
+    path
+}
 
-/// Builds a program of this crate.
-fn build(program: &str) -> PathBuf {
-    let built = target().join("debug").join(program);
-    if std::env::var_os(BUILT).is_some() && built.is_file() {
-        return built;
-    }
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    // Build scripts of dependencies watch what cargo tells the test about itself: handed on, it would compile half of
-    // them again, here and in the next build outside.
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-            build.env_remove(&name);
-        }
-    }
-    // Both packages, as `cargo xtask test` builds them before: one alone would have its dependencies built anew.
-    let build = build
-        .args(["build", "--quiet", "--package", "countersign"])
-        .args(["--package", "countersign-testkit", "--bin", program])
-        .current_dir(workspace())
-        .status()
-        .expect("cargo can be started");
-    assert!(build.success(), "{program} does not build");
-    assert!(built.is_file(), "{} is missing", built.display());
-    built
+/// Says what is wrong with a program, by the list of its sources that cargo writes beside it.
+fn out_of_date(program: &Path) -> Option<String> {
+    let changed = |path: &Path| {
+        std::fs::metadata(path)
+            .and_then(|file| file.modified())
+            .ok()
+    };
+    let Some(built) = changed(program) else {
+        return Some(format!("{} is not built", program.display()));
+    };
+    let list = std::fs::read_to_string(program.with_extension("d")).unwrap_or_default();
+    // Blanks in a path are written with a backslash before them.
+    let list = list.trim().replace("\\ ", "\0");
+    let path = |written: &str| PathBuf::from(written.replace('\0', " "));
+    let (listed, sources) = list.split_once(": ")?;
+    // A list that was copied from elsewhere says nothing about this program.
+    let mut sources = sources.split(' ').filter(|_| path(listed) == program);
+    let newer = sources
+        .find(|source| changed(&path(source)).is_some_and(|changed| changed > built))
+        .map(path)?;
+    Some(format!(
+        "{} is older than {}",
+        program.display(),
+        newer.display()
+    ))
 }
 
 fn installed(program: &str) -> PathBuf {
@@ -147,7 +157,30 @@ fn workspace() -> &'static Path {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::time::{Duration, SystemTime};
+
     use super::*;
+
+    #[test]
+    fn a_program_that_is_missing_or_older_than_a_source_of_it_is_out_of_date() {
+        let directory = tempfile::tempdir().unwrap();
+        let [program, source, list] =
+            ["tool", "main file.rs", "tool.d"].map(|name| directory.path().join(name));
+        let sources = source.to_str().unwrap().replace(' ', "\\ ");
+        std::fs::write(&list, format!("{}: {sources}\n", program.display())).unwrap();
+        assert!(out_of_date(&program).unwrap().contains("is not built"));
+
+        let file = std::fs::File::create(&program).unwrap();
+        std::fs::write(&source, "fn main() {}").unwrap();
+        let written = std::fs::metadata(&source).unwrap().modified().unwrap();
+        let set = |built: SystemTime| file.set_modified(built).unwrap();
+        set(written - Duration::from_secs(1));
+        let wrong = out_of_date(&program).unwrap();
+        assert!(wrong.contains("main file.rs"), "{wrong}");
+        set(written + Duration::from_secs(1));
+        assert_eq!(out_of_date(&program), None);
+    }
 
     #[test]
     fn each_pinned_opencode_is_installed_in_its_own_version() {

@@ -13,6 +13,13 @@ use crate::eventually;
 
 pub(crate) mod tree;
 
+/// Returns every live process that has `text`, such as a directory of its own, in its environment or on its command
+/// line, and what those started.
+pub fn marked(text: &str) -> Vec<u32> {
+    let mark = tree::Mark::containing(text);
+    mark.processes(None).into_iter().collect()
+}
+
 /// What to start, and in which surroundings. The environment is empty but for what is given.
 #[derive(Debug)]
 pub struct Launch {

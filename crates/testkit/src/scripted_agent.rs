@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, Write as _};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,10 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Runs the agent with the words of its command line.
 pub fn run(arguments: &[String]) -> ExitCode {
     std::thread::spawn(|| {
-        std::thread::sleep(LIFETIME);
+        let end = Instant::now() + LIFETIME;
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            std::thread::park_timeout(left);
+        }
         std::process::abort();
     });
     match Manner::from_arguments(arguments) {
@@ -135,7 +138,7 @@ impl ScriptedAgent {
                     self.hear()?;
                 }
             }
-            Step::AwaitFile(name) => await_file(&PathBuf::from(name)),
+            Step::AwaitFile(name) => await_file(Path::new(&name)),
             Step::End(reason) => self.end(&reason)?,
             Step::Exit(code) => return Err(Over::With(ExitCode::from(code))),
         }
@@ -243,15 +246,15 @@ fn update_of_two(reason: &str) -> String {
 }
 
 /// Waits until a file is there.
-fn await_file(file: &PathBuf) {
+fn await_file(file: &Path) {
     let end = Instant::now() + LIFETIME;
     while !file.exists() && Instant::now() < end {
-        std::thread::sleep(LOOK);
+        std::thread::park_timeout(LOOK);
     }
 }
 
 /// Adds a line to a file.
-fn append(file: &PathBuf, line: &str) -> io::Result<()> {
+fn append(file: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
     file.write_all(line.as_bytes())
 }

@@ -86,6 +86,34 @@ pub enum Outcome {
     Foreign,
 }
 
+/// Something that happened to its asks. Their order is the order in which they happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Happening {
+    /// Somebody began to listen to everything that happens from here on.
+    Listened {
+        /// When, in microseconds since 1970.
+        at_micros: i64,
+    },
+    /// It asked.
+    Asked {
+        /// The permission or question.
+        id: String,
+        /// The command that it is about; empty for everything else.
+        command: String,
+    },
+    /// It took a reply.
+    Replied {
+        /// The permission or question.
+        id: String,
+    },
+    /// It dropped a request by itself, because another one of the session was refused.
+    Fell {
+        /// The permission.
+        id: String,
+    },
+}
+
 /// What goes wrong from now on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -98,6 +126,20 @@ pub struct Faults {
     pub delay_acknowledgements_milliseconds: u64,
     /// Whether new permissions come with empty metadata, as from 1.15.3.
     pub withhold_metadata: bool,
+    /// Whether no event tells of new requests, as when a stream is not written to yet.
+    pub withhold_asks: bool,
+    /// Whether nobody gets to listen to events any more; streams that are open stay open.
+    pub refuse_listeners: bool,
+}
+
+/// What is left of a request that it has forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trace {
+    /// The tool call, stopped as if with its turn.
+    Stopped,
+    /// Nothing.
+    None,
 }
 
 /// What becomes of replies.

@@ -94,10 +94,10 @@ function environmentOf(pid: string): string {
   }
 }
 
-/** A port that was free a moment ago, below those that the system hands out by itself. */
+/** A port that was free a moment ago, below those that engines get and that the system hands out by itself. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 22_000);
+    const port = 10_000 + Math.floor(Math.random() * 8_000);
     const isFree = await new Promise<boolean>((done) => {
       const probe = createServer();
       probe.once("error", () => done(false));

@@ -4,7 +4,7 @@
  * It can be killed as a crash would kill it and started again on the same data. Nothing of it is left when it is stopped.
  */
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -115,6 +115,27 @@ export class Server {
       body: JSON.stringify(answer),
     });
     if (!response.ok) throw new Error(`answering ${ask}: ${response.status} ${await response.text()}`);
+  }
+
+  /** Allows an ask at the engine itself, past the server, as only somebody can who has stolen its password. */
+  async replyAtEngine(ask: string): Promise<void> {
+    const runs = join(this.#root, "data/runs");
+    const [run] = readdirSync(runs).map((name) => join(runs, name, "spec.json"));
+    if (run === undefined) throw new Error("no engine is kept");
+    const spec = JSON.parse(readFileSync(run, "utf8")) as { args: string[]; environment: Record<string, string> };
+    const port = spec.args[spec.args.indexOf("--port") + 1];
+    const password = spec.environment["OPENCODE_SERVER_PASSWORD"];
+    const { raw } = await this.get<{ raw: { id: string } }>(`asks/${ask}`, await this.token("thief", "viewer"));
+    const response = await fetch(`http://127.0.0.1:${port}/permission/${raw.id}/reply`, {
+      method: "POST",
+      headers: {
+        Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`,
+        "Content-Type": "application/json",
+        "x-opencode-directory": this.workspace,
+      },
+      body: JSON.stringify({ reply: "once" }),
+    });
+    if (!response.ok) throw new Error(`replying at the engine: ${response.status} ${await response.text()}`);
   }
 
   /** What a file of the workspace holds; nothing if it is not there. */

@@ -6,18 +6,24 @@ import type {
   AnswerRequest,
   AskList,
   AskView,
+  EarlierSessions,
   EngineOffer,
   Me,
+  NewAttachment,
   NewSession,
   Paired,
   Phase,
   SessionView,
+  SetRequest,
+  SettingsView,
   TranscriptItem,
   WorkspaceView,
 } from "./types.ts";
 
 /** No answer of the server takes longer than this; a request without one has failed. */
 const DEADLINE_MS = 30_000;
+/** Where an agent is started for the answer, or much is sent. */
+const LONG_DEADLINE_MS = 120_000;
 
 /** A request that was refused or did not get through; `code` is `unreachable` when no server answered. */
 export class ApiError extends Error {
@@ -45,12 +51,12 @@ export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function request<T>(method: "GET" | "POST", path: string, body?: unknown): Promise<T> {
+async function request<T>(method: "GET" | "POST", path: string, body?: unknown, deadline = DEADLINE_MS): Promise<T> {
   const init: RequestInit = {
     method,
     credentials: "same-origin",
     headers: { Accept: "application/json", ...pageKeyHeader() },
-    signal: AbortSignal.timeout(DEADLINE_MS),
+    signal: AbortSignal.timeout(deadline),
   };
   if (body !== undefined) {
     init.headers = { ...init.headers, "Content-Type": "application/json" };
@@ -116,12 +122,33 @@ export const answerAsk = (ask: string, answer: AnswerRequest) =>
 
 export const readSessions = async () => (await request<{ sessions: SessionView[] }>("GET", "sessions")).sessions;
 export const readSession = (session: string) => request<SessionView>("GET", `sessions/${id(session)}`);
-export const startSession = (wish: NewSession) => request<SessionView>("POST", "sessions", wish);
+export const startSession = (wish: NewSession) => request<SessionView>("POST", "sessions", wish, LONG_DEADLINE_MS);
+/** The sessions that an engine had before in a workspace. */
+export const readEarlierSessions = (engine: string, workspace: string) =>
+  request<EarlierSessions>("GET", `engines/${id(engine)}/sessions${query({ workspace })}`, undefined, LONG_DEADLINE_MS);
 export const readEngines = async () => (await request<{ engines: EngineOffer[] }>("GET", "engines")).engines;
 export const readItems = async (session: string, after: number) =>
   (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ after })}`)).items;
-export const sendPrompt = (session: string, text: string, turn: string) =>
-  request<{ turn: string; session: string }>("POST", `sessions/${id(session)}/prompt`, { text, turn });
+export const sendPrompt = (session: string, text: string, turn: string, attachments: readonly NewAttachment[]) =>
+  request<{ turn: string; session: string }>(
+    "POST",
+    `sessions/${id(session)}/prompt`,
+    { text, turn, ...(attachments.length === 0 ? {} : { attachments }) },
+    LONG_DEADLINE_MS,
+  );
+/** The content of something that came along with a prompt. */
+export async function readAttachmentContent(attachment: string): Promise<Blob> {
+  const response = await fetch(apiAddress(location.href, `attachments/${id(attachment)}`), {
+    credentials: "same-origin",
+    headers: pageKeyHeader(),
+    signal: AbortSignal.timeout(LONG_DEADLINE_MS),
+  });
+  if (!response.ok) throw refusal(response.status, await response.text());
+  return response.blob();
+}
 export const cancelTurn = (session: string) => request<SessionView>("POST", `sessions/${id(session)}/cancel`);
+export const readSettings = (session: string) => request<SettingsView>("GET", `sessions/${id(session)}/settings`);
+export const changeSettings = (session: string, change: SetRequest) =>
+  request<SettingsView>("POST", `sessions/${id(session)}/settings`, change);
 
 export const readAlarms = () => request<AlarmView[]>("GET", "alarms");

@@ -89,6 +89,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/attachments/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows something that came along with a prompt: a picture as such, everything else as plain text to be saved. */
+        get: operations["show_attachment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -132,7 +149,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Announces an opencode that will hand its asks in. */
+        /** Announces a program that will hand asks in. */
         post: operations["begin_run"];
         delete?: never;
         options?: never;
@@ -149,7 +166,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Shows that an opencode is still there; every other call about it does so too. */
+        /** Shows that a program is still there; every other call about it does so too. */
         post: operations["keep_run"];
         delete?: never;
         options?: never;
@@ -181,7 +198,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Waits until opencode is to be told something about an ask, or until the time is up. */
+        /** Waits until the program is to be told something about an ask, or until the time is up. */
         get: operations["fetch_answer"];
         put?: never;
         post?: never;
@@ -200,7 +217,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reports what became of an ask at opencode. */
+        /** Reports what became of an ask at the program. */
         post: operations["report"];
         delete?: never;
         options?: never;
@@ -217,7 +234,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Says that an opencode has ended; its open asks end with it. */
+        /** Says that a program has ended; its open asks end with it. */
         post: operations["end_run"];
         delete?: never;
         options?: never;
@@ -234,6 +251,26 @@ export interface paths {
         };
         /** Lists the agents that sessions can be begun with, found on this machine or not. */
         get: operations["list_engines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/engines/{name}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the sessions that an engine had before in a workspace.
+         * @description An ACP agent is started for the question, and ended again.
+         */
+        get: operations["list_earlier_sessions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -363,7 +400,7 @@ export interface paths {
         /** Lists sessions, the one that changed last first. */
         get: operations["list_sessions"];
         put?: never;
-        /** Starts a session. */
+        /** Starts a session, or takes up an earlier one. */
         post: operations["start_session"];
         delete?: never;
         options?: never;
@@ -433,6 +470,24 @@ export interface paths {
         put?: never;
         /** Says something in a session. The same turn id again says nothing twice. */
         post: operations["prompt_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows what is set for a session and what could be, the agent's commands and its usage. */
+        get: operations["show_settings"];
+        put?: never;
+        /** Sets the mode, the model or an option of a session. Only what the agent offers can be set. */
+        post: operations["change_settings"];
         delete?: never;
         options?: never;
         head?: never;
@@ -563,6 +618,18 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description A request of an ACP agent for leave, or a question of its. */
+        AcpRequest: {
+            /** @description The line that the agent wrote. */
+            line: string;
+            /**
+             * Format: int32
+             * @description Which ask for this request it is, from one on: an agent may change what it asks for.
+             */
+            number?: number;
+            /** @description All that the agent has said about the tool call, in the request and before, as the JSON of an update. */
+            tool_call?: string | null;
+        };
         /**
          * @description What a session is doing.
          * @enum {string}
@@ -597,6 +664,17 @@ export interface components {
             /** @description The workspace. */
             workspace: components["schemas"]["WorkspaceId"];
         };
+        /** @description One that can be chosen. */
+        Alternative: {
+            /** @description More about it. */
+            description?: string;
+            /** @description The heading that it stands under. */
+            group?: string;
+            /** @description What the agent calls it. */
+            id: string;
+            /** @description What people read. */
+            name: string;
+        };
         /** @description An answer that was given. */
         Answer: components["schemas"]["Choice"] & {
             /** @description When. */
@@ -625,6 +703,11 @@ export interface components {
             expires_in_s?: number | null;
             /** @description With `option`: the id of an offered option. */
             option?: string | null;
+            /**
+             * @description With `allow_always`: a glob that the rule allows, in place of exactly what was asked. It has to match what was
+             *     asked; commands for a shell take none.
+             */
+            pattern?: string | null;
             /** @description With `deny`: why; the agent gets to read it. */
             reason?: string | null;
             scope?: components["schemas"]["Scope"] | null;
@@ -686,6 +769,30 @@ export interface components {
             /** @description The workspace it is about. */
             workspace: components["schemas"]["WorkspaceId"];
         };
+        /** @description Something that came along with a prompt. */
+        Attachment: {
+            /** @description Its id. */
+            id: components["schemas"]["AttachmentId"];
+            /** @description Whether its content is kept: of a file that is only pointed at it is not. */
+            kept: boolean;
+            /** @description What it is. */
+            kind: components["schemas"]["AttachmentKind"];
+            /** @description What kind of content it has, where that is known. */
+            media_type?: string | null;
+            /** @description What it is called; for a file of the workspace its path there. */
+            name: string;
+            /**
+             * Format: int64
+             * @description How many bytes it has.
+             */
+            size: number;
+        };
+        AttachmentId: string;
+        /**
+         * @description What an attachment is.
+         * @enum {string}
+         */
+        AttachmentKind: "file" | "text" | "image";
         /** @description An entry in its place. */
         AuditEntry: {
             /** @description What was done. */
@@ -742,6 +849,8 @@ export interface components {
             /** @enum {string} */
             answer: "allow_always";
             expires_at?: components["schemas"]["Timestamp"] | null;
+            /** @description A glob that the rule allows, in place of exactly what was asked. */
+            pattern?: string | null;
             /** @description How far the rule reaches. */
             scope: components["schemas"]["Scope"];
         } | {
@@ -764,11 +873,43 @@ export interface components {
             /** @description Why; the agent gets to read it where the option is a no. */
             reason?: string | null;
         };
+        /** @description What somebody chose for a session; it is set again in every later life of the agent. */
+        Chosen: {
+            /** @description When. */
+            at: components["schemas"]["Timestamp"];
+            /** @description Who. */
+            by: components["schemas"]["Actor"];
+            /** @description What. */
+            setting: components["schemas"]["SettingName"];
+            /** @description To what. */
+            value: components["schemas"]["SettingValue"];
+        };
+        /** @description Something that can be set. */
+        ConfigOption: components["schemas"]["Setting"] & {
+            /** @description What it is about, in the agent's word. */
+            category?: string;
+            /** @description More about it. */
+            description?: string;
+            /** @description What the agent calls it. */
+            id: string;
+            /** @description What people read. */
+            name: string;
+        };
         /**
          * @description How strong consent is.
          * @enum {string}
          */
         Consent: "relay";
+        /** @description What was paid. */
+        Cost: {
+            /**
+             * Format: double
+             * @description How much.
+             */
+            amount: number;
+            /** @description In which currency, as `USD`. */
+            currency: string;
+        };
         /** @description The carrying of one answer to its engine. */
         Delivery: components["schemas"]["DeliveryState"] & {
             /**
@@ -825,11 +966,11 @@ export interface components {
          * @description Where an ask came in.
          * @enum {string}
          */
-        Door: "opencode" | "opencode_plugin" | "acp";
+        Door: "opencode" | "opencode_plugin" | "acp" | "acp_proxy";
         /** @description Shows that a program is still there. */
         DoorAlive: {
             /**
-             * Format: int32
+             * Format: int64
              * @description The number of its process, as when it was announced: a server that was restarted has forgotten it.
              */
             process?: number | null;
@@ -851,7 +992,7 @@ export interface components {
          * @description What kind of request is handed in.
          * @enum {string}
          */
-        DoorAskKind: "permission" | "question";
+        DoorAskKind: "permission" | "question" | "acp";
         /** @description A session that started another. */
         DoorParent: {
             /** @description What the program calls it. */
@@ -863,7 +1004,7 @@ export interface components {
          * @description A program that can hand asks in.
          * @enum {string}
          */
-        DoorProgram: "opencode";
+        DoorProgram: "opencode" | "acp_proxy";
         /** @description What a program is to be told. */
         DoorReply: {
             /** @enum {string} */
@@ -881,6 +1022,11 @@ export interface components {
         } | {
             /** @enum {string} */
             reply: "decline";
+        } | {
+            /** @description What to write to the agent's input, without the end of the line. */
+            line: string;
+            /** @enum {string} */
+            reply: "line";
         };
         /** @description What became of an ask at the program. */
         DoorReport: {
@@ -893,6 +1039,20 @@ export interface components {
             outcome: "answered_here";
             /** @description What it announced. */
             reply: components["schemas"]["DoorWord"];
+        } | {
+            /** @enum {string} */
+            outcome: "written";
+        } | {
+            /** @enum {string} */
+            outcome: "answered_in_editor";
+            /** @description The id of the option that it picked, or whatever else it said. */
+            reply: string;
+        } | {
+            /** @enum {string} */
+            outcome: "turn_cancelled";
+        } | {
+            /** @enum {string} */
+            outcome: "changed";
         } | {
             /** @enum {string} */
             outcome: "gone";
@@ -919,6 +1079,28 @@ export interface components {
          * @enum {string}
          */
         DoorWord: "once" | "always" | "reject" | "replied" | "rejected";
+        /** @description A session that an engine had before. */
+        EarlierSession: {
+            known?: components["schemas"]["SessionId"] | null;
+            /** @description What the engine calls it: what to say as `earlier` of a new session. */
+            native_id: string;
+            /** @description What it is about. */
+            title: string;
+            /** @description When something last happened in it, as the engine writes it; empty if it does not say. */
+            updated_at: string;
+        };
+        /** @description The sessions that an engine had in a workspace. */
+        EarlierSessions: {
+            /** @description Whether there are more than are listed. */
+            has_more: boolean;
+            /** @description The sessions, in the engine's order. */
+            sessions: components["schemas"]["EarlierSession"][];
+        };
+        /**
+         * @description Where somebody answered past Countersign.
+         * @enum {string}
+         */
+        Elsewhere: "engine" | "editor";
         /** @description An agent that a session can be begun with. */
         EngineOffer: {
             /** @description What to do before it can be used; empty if nothing is known to be missing. */
@@ -1011,6 +1193,11 @@ export interface components {
             /** @enum {string} */
             type: "session.changed";
         } | {
+            /** @description The session. */
+            session: components["schemas"]["SessionId"];
+            /** @enum {string} */
+            type: "settings.changed";
+        } | {
             /** @description Whether it is over. */
             ended: boolean;
             /** @description The session it is in. */
@@ -1070,6 +1257,18 @@ export interface components {
             kind: "written";
             /** @description The JSON-RPC id that the reply carries. */
             request: string;
+        } | {
+            /** @enum {string} */
+            kind: "reported_written";
+            /** @description The JSON-RPC id that the reply carries. */
+            request: string;
+        };
+        /** @description A change of a file. */
+        FileDiff: {
+            /** @description The change, as a unified diff. */
+            patch: string;
+            /** @description The file. */
+            path: string;
         };
         /**
          * @description One thing that a token can let its actor do.
@@ -1085,10 +1284,16 @@ export interface components {
         };
         /** @description What a finished piece of a transcript is. */
         Item: {
+            follows?: components["schemas"]["AskId"] | null;
             /** @enum {string} */
             kind: "prompt";
             /** @description The words. */
             text: string;
+        } | {
+            /** @description What it is. */
+            attachment: components["schemas"]["Attachment"];
+            /** @enum {string} */
+            kind: "attachment";
         } | {
             /** @enum {string} */
             kind: "text";
@@ -1100,6 +1305,8 @@ export interface components {
             /** @description The words. */
             text: string;
         } | {
+            /** @description The changes of files that it shows. */
+            changes?: components["schemas"]["FileDiff"][];
             /** @description The session of the sub-agent that it started. */
             child?: string | null;
             /** @description What it was given. */
@@ -1112,6 +1319,11 @@ export interface components {
             status: components["schemas"]["ToolStatus"];
             /** @description The tool's name. */
             tool: string;
+        } | {
+            /** @enum {string} */
+            kind: "plan";
+            /** @description The steps, in order. */
+            steps: components["schemas"]["PlanStep"][];
         } | {
             /** @enum {string} */
             kind: "notice";
@@ -1145,13 +1357,36 @@ export interface components {
             surface: components["schemas"]["Surface"];
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
+        /** @description Something to send along with a prompt: at most ten, each of at most 5 MiB, all of at most 20 MiB. */
+        NewAttachment: {
+            /** @enum {string} */
+            kind: "file";
+            /** @description Its path, from the workspace on or absolute. Symlinks are resolved; what is outside is refused. */
+            path: string;
+        } | {
+            /** @enum {string} */
+            kind: "text";
+            /** @description What it is called. */
+            name: string;
+            /** @description The text. */
+            text: string;
+        } | {
+            /** @description Its bytes in base 64. */
+            data: string;
+            /** @enum {string} */
+            kind: "image";
+            /** @description `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
+            media_type: string;
+            /** @description What it is called. */
+            name?: string | null;
+        };
         /** @description Hands an ask in. */
         NewDoorAsk: {
             /** @description What the tool was given, where the request itself does not tell. */
             input?: Record<string, never>;
             /** @description What kind of request it is. */
             kind: components["schemas"]["DoorAskKind"];
-            /** @description The request, as the program announced it. */
+            /** @description The request, as the program announced it; for an ACP agent's, an `AcpRequest`. */
             request: Record<string, never>;
             /** @description The session that asks. */
             session: components["schemas"]["DoorSession"];
@@ -1161,7 +1396,7 @@ export interface components {
             /** @description The directory it works in; it is in a workspace of this server. */
             directory: string;
             /**
-             * Format: int32
+             * Format: int64
              * @description The number of its process, if it runs on the server's machine: what descends from it is an agent's
              *     and may not answer, and when it ends so does this life.
              */
@@ -1195,6 +1430,11 @@ export interface components {
         /** @description Starts a session. */
         NewSession: {
             /**
+             * @description What the engine calls an earlier session, as `/api/v1/engines/{name}/sessions` lists it: that one is taken up,
+             *     with what was said in it, instead of a new one. One that is known here already is given back as it is.
+             */
+            earlier?: string | null;
+            /**
              * @description With which engine: `opencode`, or the name of an agent as `/api/v1/engines` lists it; the workspace's own, or
              *     the agent that is configured or installed, if it is not said.
              */
@@ -1224,6 +1464,8 @@ export interface components {
             kind: components["schemas"]["OptionKind"];
             /** @description What people read. */
             name: string;
+            /** @description What somebody has to know before they pick it, where there is more to it than its kind. */
+            note?: string;
         };
         /**
          * @description What choosing an offered option means.
@@ -1249,11 +1491,25 @@ export interface components {
             /** @description A link that carries the code in its fragment, which no server and no log gets to see. */
             link: string;
         };
+        /** @description A step of a plan. */
+        PlanStep: {
+            /** @description Where it stands. */
+            status: components["schemas"]["StepStatus"];
+            /** @description What is to be done. */
+            text: string;
+        };
         /** @description Something to say to an agent. */
         PromptRequest: {
             /** @description The engine's agent to use. */
             agent?: string | null;
-            /** @description The model to use, as `provider/model`. */
+            /** @description What comes along. It is kept with the turn: a repetition with the same id need not be the same. */
+            attachments?: components["schemas"]["NewAttachment"][];
+            /**
+             * @description The mode to be in, one of those that the session's settings offer. Mode and model stay for the prompts that
+             *     follow; to choose them for an agent takes the grant `answer` as well.
+             */
+            mode?: string | null;
+            /** @description The model to use: `provider/model` for opencode, one of those that the session's settings offer else. */
             model?: string | null;
             /** @description The words. */
             text: string;
@@ -1320,6 +1576,13 @@ export interface components {
          * @enum {string}
          */
         Scope: "session" | "workspace";
+        /** @description One of several. */
+        Selection: {
+            /** @description Which ones it can be. */
+            choices: components["schemas"]["Alternative"][];
+            /** @description Which one it is now. */
+            current: string;
+        };
         /** @description One conversation with an engine. */
         Session: {
             /** @description Whether something is going on. */
@@ -1359,7 +1622,62 @@ export interface components {
              * @description How many of its asks are open.
              */
             open_asks: number;
+            takes?: components["schemas"]["Takes"] | null;
             turn?: components["schemas"]["Turn"] | null;
+        };
+        /** @description Sets one thing for a session: `mode`, `model`, or `option` with its `value`. */
+        SetRequest: {
+            /** @description The id of the mode to be in. */
+            mode?: string | null;
+            /** @description The id of the model to use. */
+            model?: string | null;
+            /** @description The id of the option to set. */
+            option?: string | null;
+            value?: components["schemas"]["SettingValue"] | null;
+        };
+        /** @description What something is set to, and what it could be. */
+        Setting: (components["schemas"]["Selection"] & {
+            /** @enum {string} */
+            type: "select";
+        }) | {
+            /** @description Whether it is on. */
+            on: boolean;
+            /** @enum {string} */
+            type: "boolean";
+        } | {
+            /** @enum {string} */
+            type: "unknown";
+        };
+        /** @description Which of a session's settings. */
+        SettingName: "mode" | "model" | {
+            /** @description The option that the agent calls so. */
+            option: string;
+        };
+        /** @description Something that was set, or will be. */
+        SettingSet: components["schemas"]["SettingsView"] & {
+            /**
+             * @description Whether the agent has set it. If it has not, none runs: what was chosen is kept, and told to the agent's next
+             *     life before it is prompted.
+             */
+            applied: boolean;
+        };
+        /** @description What something is to be set to. */
+        SettingValue: boolean | string;
+        /** @description What is set for a session, what could be, and what else its agent tells of it. */
+        SettingsView: {
+            /** @description What people chose; it is set again in every later life of the agent. */
+            chosen: components["schemas"]["Chosen"][];
+            /** @description The commands that can begin a prompt. */
+            commands: components["schemas"]["SlashCommand"][];
+            /** @description Whether whoever reads this may set something: it takes the grants `prompt` and `answer`. */
+            may_set: boolean;
+            mode?: components["schemas"]["Selection"] | null;
+            model?: components["schemas"]["Selection"] | null;
+            /** @description What else can be set. */
+            options: components["schemas"]["ConfigOption"][];
+            /** @description The session. */
+            session: components["schemas"]["SessionId"];
+            usage?: components["schemas"]["Usage"] | null;
         };
         /** @description One thing that a person has to see. */
         Shown: {
@@ -1394,6 +1712,20 @@ export interface components {
          * @enum {string}
          */
         SignIn: "seen" | "not_seen" | "unknown";
+        /** @description A command that can begin a prompt. */
+        SlashCommand: {
+            /** @description What it does. */
+            description: string;
+            /** @description What can follow it. */
+            hint?: string;
+            /** @description Its name, without the slash. */
+            name: string;
+        };
+        /**
+         * @description Where a step of a plan stands.
+         * @enum {string}
+         */
+        StepStatus: "pending" | "in_progress" | "completed";
         /** @description What leave is wanted for. */
         Subject: {
             /** @enum {string} */
@@ -1415,6 +1747,13 @@ export interface components {
          * @enum {string}
          */
         Surface: "web" | "cli" | "api" | "rule" | "engine";
+        /** @description What an agent takes along with the words of a prompt. A file that it may look at itself it always takes. */
+        Takes: {
+            /** @description The content of files and texts. */
+            content: boolean;
+            /** @description Pictures. */
+            images: boolean;
+        };
         /** Format: date-time */
         Timestamp: string;
         /** @description A token, without its secret. */
@@ -1474,9 +1813,13 @@ export interface components {
         Turn: {
             /** @description The agent that was wished for. */
             agent?: string | null;
+            cancelled_at?: components["schemas"]["Timestamp"] | null;
+            follows?: components["schemas"]["AskId"] | null;
             /** @description Its id. */
             id: components["schemas"]["TurnId"];
-            /** @description The model that was wished for, as `provider/model`. */
+            /** @description The mode that was wished for. */
+            mode?: string | null;
+            /** @description The model that was wished for, as the engine calls it. */
             model?: string | null;
             /** @description What the engine calls the prompt's message. */
             native_id: string;
@@ -1510,6 +1853,8 @@ export interface components {
             /** @enum {string} */
             kind: "engine_gone";
         } | {
+            /** @description Where that was. */
+            at?: components["schemas"]["Elsewhere"];
             /** @enum {string} */
             kind: "answered_elsewhere";
             /** @description What the engine was told there. */
@@ -1524,12 +1869,29 @@ export interface components {
             kind: "forgotten";
         } | {
             /** @enum {string} */
+            kind: "changed";
+        } | {
+            /** @enum {string} */
             kind: "turn_cancelled";
         } | {
             /** @enum {string} */
             kind: "refused";
             /** @description What it said. */
             message: string;
+        };
+        /** @description How full an agent's memory is, and what was paid. */
+        Usage: {
+            cost?: components["schemas"]["Cost"] | null;
+            /**
+             * Format: int64
+             * @description Tokens that fit.
+             */
+            size: number;
+            /**
+             * Format: int64
+             * @description Tokens in use.
+             */
+            used: number;
         };
         /**
          * @description What a rule says.
@@ -2137,6 +2499,112 @@ export interface operations {
             };
             /** @description A value cannot be. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_attachment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["AttachmentId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The content */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                    "image/jpeg": number[];
+                    "image/gif": number[];
+                    "image/webp": number[];
+                    "text/plain": string;
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3344,6 +3812,143 @@ export interface operations {
             };
         };
     };
+    list_earlier_sessions: {
+        parameters: {
+            query?: {
+                /** @description In this workspace; the server's first one if it is not said. */
+                workspace?: components["schemas"]["WorkspaceId"];
+            };
+            header?: never;
+            path: {
+                /** @description `opencode`, or the name of an agent */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EarlierSessions"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     follow_events: {
         parameters: {
             query?: {
@@ -4291,6 +4896,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The earlier session, which was known here already */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
+                };
+            };
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4900,6 +5514,317 @@ export interface operations {
                         /** @description What is wrong and what to do, for people. */
                         message: string;
                     };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Too many at once; try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    change_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingSet"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The agent refused it, in its words */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description The body is too large. */

@@ -34,6 +34,7 @@ export type QuestionSubject = Extract<Subject, { kind: "question" }>;
 
 export type OfferedOption = Named<"OfferedOption">;
 export type Answer = Named<"Answer">;
+export type Door = Named<"Door">;
 export type Evidence = Named<"Evidence">;
 export type AskView = Named<"AskView">;
 export type AskList = Named<"AskList">;
@@ -44,8 +45,26 @@ export type TurnOutcome = Named<"TurnOutcome">;
 export type SessionView = Named<"SessionView">;
 export type NewSession = Named<"NewSession">;
 export type EngineOffer = Named<"EngineOffer">;
+export type EarlierSession = Named<"EarlierSession">;
+export type EarlierSessions = Named<"EarlierSessions">;
+export type NewAttachment = Named<"NewAttachment">;
+export type Attachment = Named<"Attachment">;
 export type TranscriptItem = Named<"TranscriptItem">;
 export type ToolCall = Extract<TranscriptItem, { kind: "tool" }>;
+/** A piece that is words. */
+export type SpokenItem = Extract<TranscriptItem, { text: string }>;
+
+export type SettingsView = Named<"SettingsView">;
+export type SetRequest = Named<"SetRequest">;
+export type Selection = Named<"Selection">;
+export type Alternative = Named<"Alternative">;
+export type ConfigOption = Named<"ConfigOption">;
+export type SettingName = Named<"SettingName">;
+export type SettingValue = Named<"SettingValue">;
+export type Chosen = Named<"Chosen">;
+export type SlashCommand = Named<"SlashCommand">;
+export type Usage = Named<"Usage">;
+export type Plan = Extract<TranscriptItem, { kind: "plan" }>;
 
 export type EnginePhase = Named<"EnginePhase">;
 export type WorkspaceView = Named<"WorkspaceView">;

@@ -1,7 +1,7 @@
-/* Makes a rule of an ask: how far it reaches, how long it lasts, and exactly what it will match. */
+/* Makes a rule of an ask: what it will match, how far it reaches, and how long it lasts. */
 import { createSignal, createUniqueId, For, onMount, Show } from "solid-js";
 import type { AskView, PermissionSubject, Scope } from "../api/types.ts";
-import { allowAlways, LIVES } from "../state/answer-request.ts";
+import { allowAlways, LIVES, suggestedPattern, takesPattern } from "../state/answer-request.ts";
 import { ledger } from "../state/live.ts";
 import { Alert } from "./icons.tsx";
 import { Targets } from "./shown.tsx";
@@ -16,6 +16,9 @@ export function AlwaysDialog(props: {
   const title = createUniqueId();
   const [scope, setScope] = createSignal<Scope>("session");
   const [life, setLife] = createSignal(0);
+  const [isLike, setLike] = createSignal(false);
+  const [pattern, setPattern] = createSignal(suggestedPattern(props.subject.targets));
+  const reach = () => (isLike() ? { like: pattern() } : "exactly");
   let dialog: HTMLDialogElement | undefined;
   onMount(() => dialog?.showModal());
   const workspace = () => ledger().workspaces.find((known) => known.id === props.ask.workspace)?.name ?? "this workspace";
@@ -24,10 +27,13 @@ export function AlwaysDialog(props: {
     props.subject.tool === "bash" ? "exactly this command" : `exactly ${props.subject.targets.length === 1 ? "this" : "these"}`;
   return (
     <dialog ref={(element) => (dialog = element)} aria-labelledby={title} onClose={() => props.close()}>
-      <form method="dialog" onSubmit={() => props.send(allowAlways(scope(), LIVES[life()]?.seconds))}>
+      <form method="dialog" onSubmit={() => props.send(allowAlways(scope(), reach(), LIVES[life()]?.seconds))}>
         <h2 id={title}>Always allow</h2>
         <p>
-          From now on <code>{props.subject.tool}</code> is allowed for {matches()}, to the letter, and for nothing else:
+          From now on <code>{props.subject.tool}</code> is allowed{" "}
+          <Show when={isLike()} fallback={<>for {matches()}, to the letter, and for nothing else:</>}>
+            for everything like the pattern below, this among it:
+          </Show>
         </p>
         <Targets targets={props.subject.targets} />
         <Show when={props.subject.shown.some((part) => part.kind === "diff")}>
@@ -35,6 +41,37 @@ export function AlwaysDialog(props: {
             <Alert />
             <span>A rule looks at the tool and the path alone: every later change there will be allowed, whatever it is.</span>
           </p>
+        </Show>
+        <Show when={takesPattern(props.subject)}>
+          <fieldset>
+            <legend>What</legend>
+            <label class="choice">
+              <input type="radio" name="reach" checked={!isLike()} onChange={() => setLike(false)} />
+              <span>Exactly this</span>
+            </label>
+            <label class="choice">
+              <input type="radio" name="reach" checked={isLike()} onChange={() => setLike(true)} />
+              <span>
+                Everything like a pattern
+                <small>
+                  <code>*</code> stays in one folder, <code>**</code> does not
+                </small>
+              </span>
+            </label>
+            <Show when={isLike()}>
+              <input
+                type="text"
+                class="code"
+                aria-label="Pattern"
+                required
+                maxLength={4096}
+                spellcheck={false}
+                autocapitalize="off"
+                value={pattern()}
+                onInput={(event) => setPattern(event.currentTarget.value)}
+              />
+            </Show>
+          </fieldset>
         </Show>
         <fieldset>
           <legend>Where</legend>

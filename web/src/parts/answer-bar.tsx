@@ -1,13 +1,15 @@
 /* The ways to answer a permission: allow once, always, deny with a reason. */
 import { createSignal, For, Show } from "solid-js";
-import type { AnswerRequest, AskView, PermissionSubject } from "../api/types.ts";
-import { allowOnce, deny, ownOptions, pick, tone } from "../state/answer-request.ts";
+import type { AnswerRequest, AskView, OfferedOption, PermissionSubject } from "../api/types.ts";
+import { allowOnce, canAllow, canDeny, deny, onlyOption, ownOptions, pick, tone } from "../state/answer-request.ts";
 import { attemptOf, sendAnswer } from "../state/answering.ts";
 import { createArmed } from "../state/arming.ts";
 import { bindKeys } from "../state/keys.ts";
+import { reasonHint } from "../text/phrases.ts";
 import { AlwaysDialog } from "./always-dialog.tsx";
 import { Failure, SiblingWarning } from "./answer-notes.tsx";
 import { GrowingField } from "./growing-field.tsx";
+import { Visible } from "./visible.tsx";
 
 export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; siblings: number; hasKeys: boolean }) {
   const [reason, setReason] = createSignal("");
@@ -31,7 +33,11 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
   };
   bindKeys(() =>
     props.hasKeys
-      ? { allow: inSight(() => send(allowOnce())), always: inSight(choose), deny: () => field?.focus() }
+      ? {
+          ...(canAllow(props.ask) ? { allow: inSight(() => send(allowOnce())) } : {}),
+          always: inSight(choose),
+          deny: () => field?.focus(),
+        }
       : {},
   );
 
@@ -42,15 +48,17 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
       <SiblingWarning count={props.siblings} />
       <div class="answer-row">
         <div class="answer-yes">
-          <button
-            type="button"
-            class="primary"
-            aria-disabled={!ready()}
-            ref={(element) => (allow = element)}
-            onClick={() => send(allowOnce())}
-          >
-            Allow once <kbd aria-hidden="true">a</kbd>
-          </button>
+          <Show when={canAllow(props.ask)}>
+            <button
+              type="button"
+              class="primary"
+              aria-disabled={!ready()}
+              ref={(element) => (allow = element)}
+              onClick={() => send(allowOnce())}
+            >
+              Allow once <OwnName option={onlyOption(props.ask, "allow_once")} /> <kbd aria-hidden="true">a</kbd>
+            </button>
+          </Show>
           <Show when={canAlways()}>
             <button type="button" aria-disabled={!ready()} aria-haspopup="dialog" onClick={choose}>
               Always for… <kbd aria-hidden="true">A</kbd>
@@ -61,36 +69,52 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
           class="answer-no"
           onSubmit={(event) => {
             event.preventDefault();
-            send(deny(reason()));
+            if (canDeny(props.ask)) send(deny(reason()));
           }}
         >
           <GrowingField
-            label="Reason for denying; the agent reads it"
-            placeholder="Tell the agent why…"
+            label={reasonHint(props.ask.door, "denying").label}
+            placeholder={reasonHint(props.ask.door, "denying").placeholder}
             value={reason()}
             write={setReason}
-            send={() => send(deny(reason()))}
+            send={() => canDeny(props.ask) && send(deny(reason()))}
             ref={(element) => (field = element)}
           />
-          <button type="submit" class="danger" aria-disabled={!ready()}>
-            Deny <kbd aria-hidden="true">d</kbd>
-          </button>
+          <Show when={canDeny(props.ask)}>
+            <button type="submit" class="danger" aria-disabled={!ready()}>
+              Deny <OwnName option={onlyOption(props.ask, "deny")} /> <kbd aria-hidden="true">d</kbd>
+            </button>
+          </Show>
         </form>
       </div>
+      <Show when={onlyOption(props.ask, "deny")?.note}>{(note) => <p class="answer-note">{note()}</p>}</Show>
       <Show when={ownOptions(props.ask).length > 0}>
         <fieldset class="answer-own">
           <legend>The agent's own options</legend>
           <For each={ownOptions(props.ask)}>
-            {(option) => (
-              <button
-                type="button"
-                class={tone(option)}
-                aria-disabled={!ready()}
-                onClick={() => send(pick(option, reason()))}
-              >
-                {option.name}
-              </button>
-            )}
+            {(option, index) => {
+              const noteId = () => `note-${props.ask.id}-${index()}`;
+              return (
+                <div class="answer-option">
+                  <button
+                    type="button"
+                    class={tone(option)}
+                    aria-disabled={!ready()}
+                    aria-describedby={option.note === undefined ? undefined : noteId()}
+                    onClick={() => send(pick(option, reason()))}
+                  >
+                    {MEANINGS[option.kind]} <OwnName option={option} />
+                  </button>
+                  <Show when={option.note}>
+                    {(note) => (
+                      <span class="answer-note" id={noteId()}>
+                        {note()}
+                      </span>
+                    )}
+                  </Show>
+                </div>
+              );
+            }}
           </For>
         </fieldset>
       </Show>
@@ -98,6 +122,28 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
         <AlwaysDialog ask={props.ask} subject={props.subject} send={send} close={() => setChoosing(false)} />
       </Show>
     </fieldset>
+  );
+}
+
+/** What an option means. The agent chooses its name, and a name may say anything: so the meaning stands before it. */
+const MEANINGS: Readonly<Record<OfferedOption["kind"], string>> = {
+  allow_once: "Allow once",
+  allow_always: "Let the agent remember",
+  deny: "Deny",
+  deny_always: "Deny for good",
+  other: "Other",
+};
+
+/** What the agent calls an option. */
+function OwnName(props: { option: OfferedOption | undefined }) {
+  return (
+    <Show when={props.option}>
+      {(option) => (
+        <span class="own-name">
+          “<Visible text={option().name} />”
+        </span>
+      )}
+    </Show>
   );
 }
 

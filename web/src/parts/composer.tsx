@@ -1,16 +1,38 @@
 /* Writes a prompt: for a session, or for a new one. */
 import { createEffect, createResource, createSignal, For, Show } from "solid-js";
 import { readEngines } from "../api/client.ts";
-import type { NewSession } from "../api/types.ts";
-import { beginSession, draftOf, NEW_SESSION, sendDraft, writeDraft } from "../state/prompting.ts";
-import { ledger } from "../state/live.ts";
+import type { NewSession, SlashCommand } from "../api/types.ts";
+import { isImage } from "../state/attaching.ts";
+import { attach, beginSession, draftOf, NEW_SESSION, sendDraft, writeDraft } from "../state/prompting.ts";
+import { ledger, settingsOf } from "../state/live.ts";
+import { AttachButton, AttachedChips, takeFiles } from "./attachments.tsx";
+import { CommandList, createSuggestions } from "./command-list.tsx";
+import { EarlierDialog } from "./earlier-dialog.tsx";
 import { GrowingField } from "./growing-field.tsx";
 import { Alert, Send } from "./icons.tsx";
 import { Sentence } from "./sentence.tsx";
 
 /** The field and its button; what could not be sent stays in it. */
-function Composer(props: { place: string; label: string; placeholder: string; send: () => void }) {
+function Composer(props: {
+  place: string;
+  label: string;
+  placeholder: string;
+  /** The commands that a prompt can begin with. */
+  commands?: readonly SlashCommand[];
+  takesNoImages?: string | undefined;
+  send: () => void;
+}) {
   const draft = () => draftOf(props.place);
+  const [isDropping, setDropping] = createSignal(false);
+  const refused = () => (draft().attached.some(isImage) ? props.takesNoImages : undefined);
+  const send = () => {
+    if (refused() === undefined) props.send();
+  };
+  const suggestions = createSuggestions(
+    () => props.commands ?? [],
+    () => draft().text,
+    (text) => writeDraft(props.place, text),
+  );
   let field: HTMLTextAreaElement | undefined;
   createEffect((wasSending: boolean) => {
     const isSending = draft().sending;
@@ -20,10 +42,12 @@ function Composer(props: { place: string; label: string; placeholder: string; se
   return (
     <form
       class="composer"
+      classList={{ "composer-dropping": isDropping() }}
       onSubmit={(event) => {
         event.preventDefault();
-        props.send();
+        send();
       }}
+      ref={(form) => takeFiles(form, { take: (files) => void attach(props.place, files), dropping: setDropping })}
     >
       <Show when={draft().problem}>
         {(problem) => (
@@ -35,17 +59,29 @@ function Composer(props: { place: string; label: string; placeholder: string; se
           </p>
         )}
       </Show>
+      <AttachedChips place={props.place} />
+      <Show when={refused()}>
+        {(sentence) => (
+          <p class="note note-warning" role="alert">
+            <Alert />
+            <span>{sentence()}</span>
+          </p>
+        )}
+      </Show>
+      <CommandList suggestions={suggestions} />
       <div class="composer-row">
+        <AttachButton place={props.place} disabled={draft().sending} />
         <GrowingField
           label={props.label}
           placeholder={props.placeholder}
           value={draft().text}
           write={(text) => writeDraft(props.place, text)}
-          send={props.send}
+          send={send}
           disabled={draft().sending}
+          takesKey={suggestions.press}
           ref={(element) => (field = element)}
         />
-        <button type="submit" class="primary composer-send" aria-label="Send" disabled={draft().sending || draft().text.trim() === ""}>
+        <button type="submit" class="primary composer-send" aria-label="Send" disabled={draft().sending || draft().text.trim() === "" || refused() !== undefined}>
           <Send />
         </button>
       </div>
@@ -54,14 +90,26 @@ function Composer(props: { place: string; label: string; placeholder: string; se
 }
 
 export function SessionComposer(props: { session: string }) {
+  const takesNoImages = () => {
+    const session = ledger().sessions[props.session];
+    return session?.takes?.images === false ? `${session.agent} takes no images: remove them to send the rest.` : undefined;
+  };
   return (
-    <Composer place={props.session} label="Prompt" placeholder="Say something to the agent…" send={() => void sendDraft(props.session)} />
+    <Composer
+      place={props.session}
+      label="Prompt"
+      placeholder="Say something to the agent…"
+      commands={settingsOf(props.session)?.commands ?? []}
+      send={() => void sendDraft(props.session)}
+      takesNoImages={takesNoImages()}
+    />
   );
 }
 
 export function NewSessionComposer() {
   const [workspace, setWorkspace] = createSignal<string>();
   const [engine, setEngine] = createSignal("");
+  const [isPicking, setPicking] = createSignal(false);
   const workspaces = () => ledger().workspaces;
   const isWritten = () => draftOf(NEW_SESSION).text !== "";
   // Nobody has to wait for the list, or for a server that cannot say: without it the usual agent is meant.
@@ -79,6 +127,12 @@ export function NewSessionComposer() {
         send={() => void beginSession(wish())}
       />
       <div class="new-session-where">
+        <button type="button" class="quiet earlier-open" onClick={() => setPicking(true)}>
+          Earlier sessions…
+        </button>
+        <Show when={isPicking()}>
+          <EarlierDialog close={() => setPicking(false)} />
+        </Show>
         <Show when={workspaces().length > 1 && isWritten()}>
           <label>
             in{" "}

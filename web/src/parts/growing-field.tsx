@@ -6,9 +6,16 @@ export function GrowingField(props: {
   write: (text: string) => void;
   send: () => void;
   disabled?: boolean;
+  /** Takes a key before the field does; says whether it has. */
+  takesKey?: (key: string) => boolean;
   ref?: (field: HTMLTextAreaElement) => void;
 }) {
   const press = (event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }) => {
+    const modified = event.shiftKey || event.ctrlKey || event.metaKey || event.altKey;
+    if (!event.isComposing && !modified && props.takesKey?.(event.key) === true) {
+      event.preventDefault();
+      return;
+    }
     // Enter that ends a composition chooses a word; it does not send.
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();

@@ -1,9 +1,9 @@
 /* How an ask ended, or how far its answer has come: what the ledger says, step by step. */
 import { For, Match, Show, Switch } from "solid-js";
-import type { Answer, AskView } from "../api/types.ts";
+import type { Answer, AskView, Door } from "../api/types.ts";
 import { attemptOf } from "../state/answering.ts";
 import { me } from "../state/identity.ts";
-import { evidenceOf, giverOf, isYes, verdictOf } from "../text/phrases.ts";
+import { evidenceOf, giverOf, isYes, tellsReasons, verdictOf } from "../text/phrases.ts";
 import { Alert, Check, Clock, Cross } from "./icons.tsx";
 import { Sentence } from "./sentence.tsx";
 import { At } from "./time.tsx";
@@ -28,7 +28,7 @@ export function Outcome(props: { ask: AskView }) {
         </p>
       </Show>
       <ol class="steps">
-        <Show when={props.ask.answer}>{(answer) => <Said answer={answer()} />}</Show>
+        <Show when={props.ask.answer}>{(answer) => <Said answer={answer()} door={props.ask.door} />}</Show>
         <Switch>
           <Match when={props.ask.state === "answered"}>
             <li class="step step-pending">
@@ -59,7 +59,7 @@ export function Outcome(props: { ask: AskView }) {
   );
 }
 
-function Said(props: { answer: Answer }) {
+function Said(props: { answer: Answer; door: Door }) {
   return (
     <li class="step" classList={{ "step-yes": isYes(props.answer), "step-no": !isYes(props.answer) }}>
       <Show when={isYes(props.answer)} fallback={<Cross />}>
@@ -76,16 +76,38 @@ function Said(props: { answer: Answer }) {
         <Switch>
           <Match when={props.answer.answer === "deny" && props.answer.reason}>
             {(reason) => (
-              <blockquote>
-                <Visible text={reason()} />
-              </blockquote>
+              <>
+                <blockquote>
+                  <Visible text={reason()} />
+                </blockquote>
+                <Show when={!tellsReasons(props.door)}>
+                  <p class="muted">The agent does not get to read the reason: only its editor talks to it.</p>
+                </Show>
+              </>
             )}
           </Match>
-          <Match when={props.answer.answer === "allow_always" && props.answer.expires_at}>
-            {(end) => (
-              <p class="muted">
-                The rule ends <At at={end()} />.
-              </p>
+          <Match when={props.answer.answer === "allow_always" ? props.answer : undefined}>
+            {(always) => (
+              <>
+                <Show when={always().pattern}>
+                  {(pattern) => (
+                    <p class="muted">
+                      Everything like{" "}
+                      <code>
+                        <Visible text={pattern()} />
+                      </code>
+                      .
+                    </p>
+                  )}
+                </Show>
+                <Show when={always().expires_at}>
+                  {(end) => (
+                    <p class="muted">
+                      The rule ends <At at={end()} />.
+                    </p>
+                  )}
+                </Show>
+              </>
             )}
           </Match>
           <Match when={props.answer.answer === "choices" && props.answer.choices}>

@@ -5,6 +5,7 @@ import { choices, deny, type Filled } from "../state/answer-request.ts";
 import { attemptOf, sendAnswer } from "../state/answering.ts";
 import { createArmed } from "../state/arming.ts";
 import { bindKeys } from "../state/keys.ts";
+import { reasonHint } from "../text/phrases.ts";
 import { Failure, SiblingWarning } from "./answer-notes.tsx";
 import { GrowingField } from "./growing-field.tsx";
 import { Visible } from "./visible.tsx";
@@ -54,8 +55,8 @@ export function QuestionForm(props: { ask: AskView; subject: QuestionSubject; si
             </button>
             <div class="answer-no">
               <GrowingField
-                label="Reason for declining; the agent reads it"
-                placeholder="Tell the agent why…"
+                label={reasonHint(props.ask.door, "declining").label}
+                placeholder={reasonHint(props.ask.door, "declining").placeholder}
                 value={reason()}
                 write={setReason}
                 send={() => send(deny(reason()))}

@@ -1,9 +1,11 @@
 /* What was said and done in a session, growing as it happens. */
 import { createMemo, For, Index, Match, Show, Switch } from "solid-js";
-import type { ToolCall, TranscriptItem } from "../api/types.ts";
-import type { Transcript } from "../state/transcript.ts";
+import type { Plan, ToolCall, TranscriptItem } from "../api/types.ts";
+import { isSpoken, type Transcript } from "../state/transcript.ts";
 import { ledger } from "../state/live.ts";
 import { inputLine } from "../text/tool-input.ts";
+import { AttachmentPiece } from "./attachments.tsx";
+import { DiffView } from "./diff.tsx";
 import { Check, Clock, Cross } from "./icons.tsx";
 import { SessionLink } from "./requester.tsx";
 import { Visible } from "./visible.tsx";
@@ -32,15 +34,19 @@ export function TranscriptView(props: { transcript: Transcript }) {
 }
 
 function Piece(props: { item: TranscriptItem }) {
-  const text = (kind: string) => (props.item.kind === kind && props.item.kind !== "tool" ? props.item : undefined);
+  const text = (kind: string) => (props.item.kind === kind && isSpoken(props.item) ? props.item : undefined);
+  const attached = () => (props.item.kind === "attachment" ? props.item.attachment : undefined);
   const tool = () => (props.item.kind === "tool" ? props.item : undefined);
+  const plan = () => (props.item.kind === "plan" ? props.item : undefined);
   return (
     <li class={`piece piece-${props.item.kind}`}>
       <Switch>
         <Match when={text("prompt")}>
           {(said) => (
             <>
-              <span class="unseen">Prompt: </span>
+              <Show when={follows(props.item)} fallback={<span class="unseen">Prompt: </span>}>
+                <span class="muted">Countersign, with the reason of a denial</span>
+              </Show>
               <p class="said-text">{said().text}</p>
             </>
           )}
@@ -48,11 +54,16 @@ function Piece(props: { item: TranscriptItem }) {
         <Match when={text("text")}>{(said) => <p class="said-text">{said().text}</p>}</Match>
         <Match when={text("thought")}>{(said) => <Thought text={said().text} />}</Match>
         <Match when={text("notice")}>{(said) => <p class="notice">{said().text}</p>}</Match>
+        <Match when={attached()}>{(attachment) => <AttachmentPiece attachment={attachment()} />}</Match>
+        <Match when={plan()}>{(steps) => <PlanSteps plan={steps()} />}</Match>
         <Match when={tool()}>{(call) => <Call call={call()} />}</Match>
       </Switch>
     </li>
   );
 }
+
+/** Whether Countersign said it to pass on why something was denied. */
+const follows = (item: TranscriptItem): boolean => item.kind === "prompt" && item.follows !== undefined;
 
 function Thought(props: { text: string; isOpen?: boolean }) {
   return (
@@ -60,6 +71,34 @@ function Thought(props: { text: string; isOpen?: boolean }) {
       <summary>Thought</summary>
       <p class="said-text">{props.text}</p>
     </details>
+  );
+}
+
+const STEPS: Readonly<Record<Plan["steps"][number]["status"], string>> = {
+  pending: "to do",
+  in_progress: "being done",
+  completed: "done",
+};
+
+function PlanSteps(props: { plan: Plan }) {
+  return (
+    <ol class="plan" aria-label="Plan">
+      <Index each={props.plan.steps}>
+        {(step) => (
+          <li class={`step step-${step().status}`}>
+            <span class="step-status" title={STEPS[step().status]}>
+              <Show when={step().status === "completed"} fallback={<span class="step-mark" aria-hidden="true" />}>
+                <Check />
+              </Show>
+              <span class="unseen">{STEPS[step().status]}: </span>
+            </span>
+            <span>
+              <Visible text={step().text} />
+            </span>
+          </li>
+        )}
+      </Index>
+    </ol>
   );
 }
 
@@ -105,6 +144,9 @@ function Call(props: { call: ToolCall }) {
       <pre class="code" tabindex="0">
         <Visible text={JSON.stringify(props.call.input, null, 2) ?? ""} />
       </pre>
+      <For each={props.call.changes ?? []}>
+        {(change) => <DiffView path={change.path} patch={change.patch} />}
+      </For>
       <Show when={props.call.output !== ""}>
         <h4>Output</h4>
         <pre class="code" tabindex="0">

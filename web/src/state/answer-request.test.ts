@@ -1,6 +1,19 @@
 import { expect, test } from "vitest";
-import type { Question } from "../api/types.ts";
-import { allowAlways, allowOnce, choices, deny } from "./answer-request.ts";
+import type { OfferedOption, PermissionSubject, Question } from "../api/types.ts";
+import { sampleAsk } from "./samples.ts";
+import {
+  allowAlways,
+  allowOnce,
+  canAllow,
+  canDeny,
+  choices,
+  deny,
+  onlyOption,
+  ownOptions,
+  suggestedPattern,
+  takesPattern,
+  tone,
+} from "./answer-request.ts";
 
 const question = (multiple: boolean): Question => ({
   header: "Store",
@@ -14,8 +27,13 @@ const question = (multiple: boolean): Question => ({
 
 test("an answer carries the fields that go with it and no other", () => {
   expect(allowOnce()).toEqual({ answer: "allow_once" });
-  expect(allowAlways("session", 3600)).toEqual({ answer: "allow_always", scope: "session", expires_in_s: 3600 });
-  expect(Object.keys(allowAlways("workspace", undefined))).toEqual(["answer", "scope"]);
+  expect(allowAlways("session", "exactly", 3600)).toEqual({ answer: "allow_always", scope: "session", expires_in_s: 3600 });
+  expect(allowAlways("session", { like: "src/**" }, undefined)).toEqual({
+    answer: "allow_always",
+    scope: "session",
+    pattern: "src/**",
+  });
+  expect(Object.keys(allowAlways("workspace", "exactly", undefined))).toEqual(["answer", "scope"]);
   expect(deny("  not on a Friday\n")).toEqual({ answer: "deny", reason: "not on a Friday" });
   expect(Object.keys(deny(" \n"))).toEqual(["answer"]);
 });
@@ -40,4 +58,53 @@ test("own words go beside several choices, which keep the order they were offere
 
 test("what was not offered is not sent as a choice", () => {
   expect(choices([question(true)], [{ chosen: ["oracle"], text: "" }])).toEqual({ missing: [1] });
+});
+
+const option = (id: string, kind: OfferedOption["kind"]): OfferedOption => ({ id, name: id, kind });
+
+test("the plain buttons stand for the one option of their kind, and every other option has its own", () => {
+  const once = option("proceed_once", "allow_once");
+  const always = option("proceed_always", "allow_always");
+  const no = option("cancel", "deny");
+  const ask = sampleAsk({ door: "acp", options: [always, once, no] });
+  expect(onlyOption(ask, "allow_once")).toEqual(once);
+  expect(onlyOption(ask, "deny")).toEqual(no);
+  expect(ownOptions(ask)).toEqual([always]);
+  expect([tone(once), tone(always), tone(no)]).toEqual(["primary", "lasting", "danger"]);
+});
+
+test("of two options alike a person picks one: no plain button stands for either", () => {
+  const twins = [option("yes", "allow_once"), option("yes_and_switch", "allow_once"), option("no", "deny")];
+  const ask = sampleAsk({ door: "acp", options: twins });
+  expect(canAllow(ask)).toBe(false);
+  expect(canDeny(ask)).toBe(true);
+  expect(ownOptions(ask)).toEqual(twins.slice(0, 2));
+  expect(canDeny(sampleAsk({ door: "acp", options: [option("a", "deny"), option("b", "deny")] }))).toBe(false);
+});
+
+test("opencode's options are the same for every ask and have no buttons of their own", () => {
+  const ask = sampleAsk({ options: [option("once", "allow_once"), option("always", "allow_always")] });
+  expect(canAllow(ask)).toBe(true);
+  expect(ownOptions(ask)).toEqual([]);
+});
+
+test("a pattern is never offered for a command", () => {
+  const subject = (tool: string, shown: PermissionSubject["shown"]): PermissionSubject => ({
+    kind: "permission",
+    tool,
+    targets: ["it"],
+    shown,
+  });
+  expect(takesPattern(subject("edit", []))).toBe(true);
+  expect(takesPattern(subject("bash", []))).toBe(false);
+  expect(takesPattern(subject("anything", [{ kind: "command", text: "it" }]))).toBe(false);
+});
+
+test("the suggested pattern is the folder of what is asked, and nothing wider", () => {
+  expect(suggestedPattern(["src/deep/a.rs"])).toBe("src/deep/**");
+  expect(suggestedPattern(["src/a.rs", "src/b.rs"])).toBe("src/**");
+  expect(suggestedPattern(["/a.rs"])).toBe("/**");
+  expect(suggestedPattern(["a.rs"])).toBe("a.rs");
+  expect(suggestedPattern(["src/a.rs", "b.rs"])).toBe("");
+  expect(suggestedPattern(["[slug]/page.tsx"])).toBe("\\[slug\\]/**");
 });

@@ -1,5 +1,5 @@
 /* What is sent for what a person pressed: exactly the fields that go with the answer. */
-import type { AnswerRequest, AskView, OfferedOption, Question, Scope } from "../api/types.ts";
+import type { AnswerRequest, AskView, OfferedOption, PermissionSubject, Question, Scope } from "../api/types.ts";
 
 export const allowOnce = (): AnswerRequest => ({ answer: "allow_once" });
 
@@ -11,16 +11,34 @@ export const pick = (option: OfferedOption, reason: string): AnswerRequest => {
 
 const isRefusal = (option: OfferedOption): boolean => option.kind === "deny" || option.kind === "deny_always";
 
+/** Whether the agent names its own options; opencode's are always the same three, which the plain buttons stand for. */
+const namesOptions = (ask: AskView): boolean => ask.door === "acp" || ask.door === "acp_proxy";
+
+/** The one option of a kind that the agent offers, which the plain button for that kind stands for. */
+export function onlyOption(ask: AskView, kind: OfferedOption["kind"]): OfferedOption | undefined {
+  if (!namesOptions(ask)) return undefined;
+  const alike = ask.options.filter((option) => option.kind === kind);
+  return alike.length === 1 ? alike[0] : undefined;
+}
+
+/** Whether a plain yes can be said: an agent may offer none, or several that a person has to tell apart. */
+export const canAllow = (ask: AskView): boolean => !namesOptions(ask) || onlyOption(ask, "allow_once") !== undefined;
+
+/** Whether a plain no can be said: of several refusals one has to be picked. */
+export const canDeny = (ask: AskView): boolean =>
+  !namesOptions(ask) || ask.options.filter((option) => option.kind === "deny").length <= 1;
+
 /** The agent's options that the plain buttons do not stand for: those that it remembers, and any of several alike. */
 export function ownOptions(ask: AskView): OfferedOption[] {
-  if (ask.door !== "acp") return [];
-  const isOnly = (kind: OfferedOption["kind"]) => ask.options.filter((option) => option.kind === kind).length === 1;
-  return ask.options.filter((option) => !((option.kind === "allow_once" || option.kind === "deny") && isOnly(option.kind)));
+  if (!namesOptions(ask)) return [];
+  const stood = new Set([onlyOption(ask, "allow_once"), onlyOption(ask, "deny")]);
+  return ask.options.filter((option) => !stood.has(option));
 }
 
 /** The colour of an option's button, by what choosing it means. */
-export function tone(option: OfferedOption): "primary" | "danger" | "" {
+export function tone(option: OfferedOption): "primary" | "danger" | "lasting" | "" {
   if (isRefusal(option)) return "danger";
+  if (option.kind === "allow_always") return "lasting";
   return option.kind === "allow_once" ? "primary" : "";
 }
 
@@ -32,8 +50,37 @@ export const LIVES = [
   { name: "no end", seconds: undefined },
 ] as const;
 
-export function allowAlways(scope: Scope, seconds: number | undefined): AnswerRequest {
-  return { answer: "allow_always", scope, ...(seconds === undefined ? {} : { expires_in_s: seconds }) };
+/** What a rule matches: exactly what is asked, or everything like a pattern. */
+export type Reach = { like: string } | "exactly";
+
+export function allowAlways(scope: Scope, reach: Reach, seconds: number | undefined): AnswerRequest {
+  return {
+    answer: "allow_always",
+    scope,
+    ...(reach === "exactly" ? {} : { pattern: reach.like }),
+    ...(seconds === undefined ? {} : { expires_in_s: seconds }),
+  };
+}
+
+/** Tools whose target is a program for a shell; the server takes no pattern for them. */
+const SHELL_TOOLS: ReadonlySet<string> = new Set(["bash", "shell", "execute", "terminal"]);
+
+/** Whether a pattern could say what else is meant: never of a command. */
+export function takesPattern(subject: PermissionSubject): boolean {
+  return !SHELL_TOOLS.has(subject.tool) && subject.shown.every((part) => part.kind !== "command");
+}
+
+/** A pattern to begin with: everything in the folder that all targets lie in, or the one target itself. */
+export function suggestedPattern(targets: readonly string[]): string {
+  const folders = targets.map((target) => target.slice(0, target.lastIndexOf("/") + 1));
+  const [first = ""] = folders;
+  if (first !== "" && folders.every((folder) => folder === first)) return `${escaped(first)}**`;
+  return targets.length === 1 ? escaped(targets[0] ?? "") : "";
+}
+
+/** A text as a pattern that matches that text alone. */
+function escaped(text: string): string {
+  return text.replaceAll(/[*?[\]{}\\!]/g, "\\$&");
 }
 
 export function deny(reason: string): AnswerRequest {

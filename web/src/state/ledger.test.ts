@@ -26,6 +26,11 @@ const delivered: AskView = {
   },
 };
 
+test("a change of settings has them read, and nothing else", () => {
+  const told = announce(EMPTY, event({ type: "settings.changed", session: "session_1" }));
+  expect(told).toEqual({ ledger: EMPTY, readings: [{ of: "settings", session: "session_1" }] });
+});
+
 test("an ask is opened, answered and delivered as the ledger says", () => {
   const opened = announce(EMPTY, event({ type: "ask.opened", ask: "ask_1", session: "session_1", tool: "bash" }));
   expect(opened.readings).toEqual([

@@ -20,6 +20,7 @@ export type Reading =
   | { of: "ask"; id: string }
   | { of: "session"; id: string }
   | { of: "items"; session: string; from: number }
+  | { of: "settings"; session: string }
   | { of: "workspaces" }
   | { of: "alarms" };
 
@@ -41,6 +42,8 @@ export function announce(ledger: Ledger, event: Event): { ledger: Ledger; readin
       const next = known === undefined ? ledger : withSession(ledger, { ...known, activity: event.activity });
       return { ledger: next, readings: [{ of: "session", id: event.session }] };
     }
+    case "settings.changed":
+      return { ledger, readings: [{ of: "settings", session: event.session }] };
     case "turn.changed":
       return { ledger, readings: [{ of: "session", id: event.session }] };
     case "item.changed":

@@ -6,9 +6,10 @@
 import { createSignal } from "solid-js";
 import * as api from "../api/client.ts";
 import { followEvents } from "../api/events.ts";
-import type { AskView, Event, SessionView } from "../api/types.ts";
+import type { AskView, Event, SessionView, SettingsView } from "../api/types.ts";
 import { announce, EMPTY, openAsks, withAsk, withAsks, withSession, withSessions, type Ledger, type Reading } from "./ledger.ts";
 import { Reader } from "./reader.ts";
+import { sameParts } from "./settings.ts";
 import { placeOf, SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
 
 /** How many of the asks that are over are shown. */
@@ -22,6 +23,7 @@ const [connection, setConnection] = createSignal<Connection>("connecting");
 const [isLoaded, setLoaded] = createSignal(false);
 const [newestAsk, setNewestAsk] = createSignal<AskView>();
 const [transcripts, setTranscripts] = createSignal<Readonly<Record<string, Transcript>>>({});
+const [settings, setSettings] = createSignal<Readonly<Record<string, SettingsView>>>({});
 const [missing, setMissing] = createSignal<ReadonlySet<string>>(new Set());
 
 export {
@@ -38,6 +40,9 @@ export const isMissing = (id: string): boolean => missing().has(id);
 
 /** What was said in a session; nothing until it is followed. */
 export const transcriptOf = (session: string): Transcript | undefined => transcripts()[session];
+
+/** What is set for a session and what could be; nothing until it is followed. */
+export const settingsOf = (session: string): SettingsView | undefined => settings()[session];
 
 /** The lowest place from which each followed session's items have to be read. */
 const unread = new Map<string, number>();
@@ -70,6 +75,7 @@ export function startLive(signedOut: (sentence: string) => void): () => void {
     unread.clear();
     setLedger(EMPTY);
     setTranscripts({});
+    setSettings({});
     setLoaded(false);
     setConnection("connecting");
   };
@@ -83,6 +89,11 @@ export function learnAsk(ask: AskView): void {
 /** Takes in a session as a response carries it. */
 export function learnSession(session: SessionView): void {
   setLedger(withSession(ledger(), session));
+}
+
+/** Takes in what is set for a session as a response carries it. */
+export function learnSettings(view: SettingsView): void {
+  setSettings({ ...settings(), [view.session]: sameParts(settings()[view.session], view) });
 }
 
 /** Reads an ask that is not known yet. */
@@ -100,6 +111,7 @@ export function followSession(session: string): void {
   if (transcripts()[session] !== undefined) return;
   setTranscripts({ ...transcripts(), [session]: SILENT });
   wantItems(session, 0);
+  perform({ of: "settings", session });
 }
 
 function take(event: Event): void {
@@ -123,6 +135,9 @@ function perform(reading: Reading): void {
     case "items":
       if (transcripts()[reading.session] !== undefined) wantItems(reading.session, reading.from);
       return;
+    case "settings":
+      if (transcripts()[reading.session] === undefined) return;
+      return want(`settings of ${reading.session}`, async () => learnSettings(await api.readSettings(reading.session)));
     case "workspaces":
       return want("workspaces", async () => {
         const workspaces = await api.readWorkspaces();
@@ -182,7 +197,10 @@ function readEverything(): void {
     const stillOpen = new Set(open.map((ask) => ask.id));
     for (const ask of openAsks(known)) if (!stillOpen.has(ask.id)) perform({ of: "ask", id: ask.id });
     for (const ask of open) wantSession(ask.session);
-    for (const session of Object.keys(transcripts())) wantItems(session, 0);
+    for (const session of Object.keys(transcripts())) {
+      wantItems(session, 0);
+      perform({ of: "settings", session });
+    }
     setLoaded(true);
   });
 }

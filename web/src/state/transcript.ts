@@ -3,7 +3,7 @@
  *
  * Words are shown as they are said; what the ledger has written down takes their place.
  */
-import type { Delta, TranscriptItem } from "../api/types.ts";
+import type { Delta, SpokenItem, TranscriptItem } from "../api/types.ts";
 
 export interface Transcript {
   /** What was read, in order. */
@@ -14,11 +14,14 @@ export interface Transcript {
 
 export const SILENT: Transcript = { items: [], live: {} };
 
+/** Whether a piece is words. */
+export const isSpoken = (item: TranscriptItem): item is SpokenItem => "text" in item;
+
 /** The transcript with more words, or nothing if words between those known and these were missed. */
 export function withDelta(transcript: Transcript, delta: Delta): Transcript | undefined {
-  const at = transcript.items.findLastIndex((item) => item.native_id === delta.item && item.kind !== "tool");
+  const at = transcript.items.findLastIndex((item) => item.native_id === delta.item && isSpoken(item));
   const known = transcript.items[at];
-  if (known !== undefined && known.kind !== "tool") {
+  if (known !== undefined && isSpoken(known)) {
     const text = grown(known.text, delta);
     return text === undefined ? undefined : { ...transcript, items: transcript.items.with(at, { ...known, text }) };
   }
@@ -50,9 +53,9 @@ export function withItems(transcript: Transcript, read: readonly TranscriptItem[
     const before = places.get(item.native_id) ?? item.seq;
     const known = items.get(before);
     if (before !== item.seq && known?.native_id === item.native_id) items.delete(before);
-    const same = known !== undefined && known.native_id === item.native_id && known.kind !== "tool";
+    const same = known !== undefined && known.native_id === item.native_id && isSpoken(known);
     const heard = same ? known.text : live[item.native_id]?.text;
-    const ahead = item.seq > written && item.kind !== "tool" && heard !== undefined && heard.startsWith(item.text);
+    const ahead = item.seq > written && isSpoken(item) && heard !== undefined && heard.startsWith(item.text);
     items.set(item.seq, ahead ? { ...item, text: heard } : item);
     delete live[item.native_id];
   }

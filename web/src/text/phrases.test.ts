@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Answer, Me } from "../api/types.ts";
 import { ADA, sampleAsk } from "../state/samples.ts";
-import { giverOf, plural, standingOf } from "./phrases.ts";
+import { giverOf, plural, reasonHint, standingOf } from "./phrases.ts";
 
 const me: Me = { actor: ADA, grants: ["read", "answer"], surface: "web" };
 const at = "2026-11-15T18:44:00.000000Z";
@@ -31,4 +31,9 @@ test("delivered is said only when it is", () => {
 test("one is not many", () => {
   expect(plural(1, "ask")).toBe("1 ask");
   expect(plural(2, "ask")).toBe("2 asks");
+});
+
+test("a reason that the agent will not read is not promised to it", () => {
+  expect(reasonHint("acp", "denying").label).toBe("Reason for denying; the agent reads it");
+  expect(reasonHint("acp_proxy", "denying").label).toContain("the agent does not read it");
 });

@@ -1,5 +1,5 @@
 /* How asks and answers are put into words. */
-import type { Answer, AskView, Evidence, Me, Surface } from "../api/types.ts";
+import type { Answer, AskView, Door, Evidence, Me, Surface } from "../api/types.ts";
 
 const SURFACES: Readonly<Record<Surface, string>> = {
   web: "in a browser",
@@ -52,7 +52,21 @@ export function evidenceOf(evidence: Evidence): string {
       return `reported as ${evidence.event}`;
     case "written":
       return "it was written to the agent's input";
+    case "reported_written":
+      return "the proxy wrote it to the agent's input";
   }
+}
+
+/** What stands at the field for a reason: between an editor and its agent, nobody else tells the agent anything. */
+export function reasonHint(door: Door, act: "denying" | "declining"): { label: string; placeholder: string } {
+  return tellsReasons(door)
+    ? { label: `Reason for ${act}; the agent reads it`, placeholder: "Tell the agent why…" }
+    : { label: `Reason for ${act}, for the record; the agent does not read it`, placeholder: "Why, for the record…" };
+}
+
+/** Whether the agent gets to read the reason of a denial. */
+export function tellsReasons(door: Door): boolean {
+  return door !== "acp_proxy";
 }
 
 /** How an ask stands, in one line for a list. */

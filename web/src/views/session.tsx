@@ -8,6 +8,7 @@ import { ConsentNote } from "../parts/engines.tsx";
 import { Alert, Stop } from "../parts/icons.tsx";
 import { SessionLink, workspaceName } from "../parts/requester.tsx";
 import { Sentence } from "../parts/sentence.tsx";
+import { SessionSettings } from "../parts/settings.tsx";
 import { TranscriptView } from "../parts/transcript.tsx";
 import { Visible } from "../parts/visible.tsx";
 import { bindKeys } from "../state/keys.ts";
@@ -82,6 +83,7 @@ function Conversation(props: { session: SessionView }) {
         </button>
       </Show>
       <footer class="conversation-foot">
+        <SessionSettings session={props.session} />
         <Show when={props.session.may_prompt} fallback={<NoPrompt session={props.session} />}>
           <SessionComposer session={props.session.id} />
         </Show>
@@ -171,14 +173,16 @@ function NoPrompt(props: { session: SessionView }) {
     <p class="note">
       <span>
         <Show
-          when={props.session.activity === "gone"}
+          when={props.session.activity === "gone" || props.session.engine === "acp proxy"}
           fallback={
             <>
               You can read this session but not prompt it: your grant <code>prompt</code> is missing.
             </>
           }
         >
-          The engine that held this session is gone.
+          {props.session.engine === "acp proxy"
+            ? "This session is an editor's. Its asks can be answered here; it is prompted and cancelled in the editor."
+            : "The engine that held this session is gone."}
         </Show>
       </span>
     </p>

@@ -1,6 +1,10 @@
 //! The distribution's programs: installed by us as root on Debian, by the person elsewhere.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use anyhow::bail;
 
@@ -13,7 +17,7 @@ struct Package {
     is_present: fn() -> bool,
 }
 
-const PACKAGES: [Package; 3] = [
+const PACKAGES: [Package; 4] = [
     Package {
         name: "chromium",
         is_present: || on_path("chromium"),
@@ -25,6 +29,10 @@ const PACKAGES: [Package; 3] = [
     Package {
         name: "tmux",
         is_present: || on_path("tmux"),
+    },
+    Package {
+        name: "python3-venv",
+        is_present: || can_install_packages("python3"),
     },
 ];
 
@@ -56,6 +64,20 @@ fn apt_get(arguments: &str) -> Invocation {
         .variable("DEBIAN_FRONTEND", "noninteractive")
 }
 
+/// Whether a Python is there that can install what the tests need of it, in either way.
+fn can_install_packages(python: &str) -> bool {
+    ["import ensurepip, venv", "import pip"]
+        .iter()
+        .any(|modules| {
+            let tried = Command::new(python)
+                .args(["-c", modules])
+                .stdin(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            tried.is_ok_and(|status| status.success())
+        })
+}
+
 /// Debian keeps the server's programs out of the search path.
 fn has_postgresql() -> bool {
     let versions = fs::read_dir("/usr/lib/postgresql")
@@ -66,4 +88,18 @@ fn has_postgresql() -> bool {
         || versions
             .into_iter()
             .any(|version| version.path().join("bin/postgres").is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_python_that_is_missing_or_cannot_install_packages_is_asked_for() {
+        assert!(!can_install_packages("no-program-has-this-name"));
+        assert!(!can_install_packages("false"));
+        assert!(can_install_packages("true"));
+        let names = PACKAGES.map(|package| package.name);
+        assert!(names.contains(&"python3-venv"), "{names:?}");
+    }
 }

@@ -2,9 +2,9 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 
-use super::{Stamp, on_path, remove, say};
+use super::{Stamp, remove, say};
 use crate::invocation::Invocation;
 
 const REQUIREMENT: &str = "schemathesis==4.32.5";
@@ -18,10 +18,6 @@ pub(super) fn install(directory: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     say(&format!("{REQUIREMENT}: installing"));
-    ensure!(
-        on_path("python3"),
-        "python3 is not installed; install Python 3.10 or newer"
-    );
     remove(&environment)?;
     if let Err(error) = into_environment(directory, &environment) {
         say(&format!(
@@ -29,7 +25,7 @@ pub(super) fn install(directory: &Path) -> anyhow::Result<()> {
         ));
         remove(&environment)?;
         into_directory(directory, &environment).context(
-            "install Python's `venv` or `pip` (Debian: `apt-get install python3-venv python3-pip`)",
+            "install Python 3.10 or newer with `venv` or `pip` (Debian: `apt-get install python3-venv`)",
         )?;
     }
     stamp.write()

@@ -43,6 +43,10 @@ impl Agents {
         let shared = self.shared();
         let directory = run_directory(&shared.settings.data_directory, run.id);
         let session = shared.store.session_of_run(run.id).await?;
+        let told = match &session {
+            Some(session) => shared.store.settings(session.id).await?,
+            None => None,
+        };
         let why = match find_keeper(&directory, run.id).await {
             Ok(keeper) => {
                 self.note_keeper(keeper.identity());
@@ -52,6 +56,8 @@ impl Agents {
                         let end = streams.end;
                         let (incoming, input) = Incoming::new(streams, run.taken);
                         let taken = run.taken;
+                        // One that has never said it is not known to take anything.
+                        let takes = shared.store.takes(session.id).await?.unwrap_or_default();
                         let life = Lifetime {
                             shape: if run.protocol == 2 {
                                 Shape::Two
@@ -67,6 +73,8 @@ impl Agents {
                             directory,
                             incoming,
                             input,
+                            takes,
+                            told: told.unwrap_or_default(),
                         };
                         let driver = Driver::new(self.clone(), session, life, taken);
                         self.converse(driver.replays_until(end));

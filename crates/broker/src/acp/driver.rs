@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use countersign_core::attachment::Takes;
 use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::{Activity, Session, TurnOutcome};
 use countersign_engine::acp::agents::Agent;
 use countersign_engine::acp::initialize::Shape;
+use countersign_engine::acp::lines::Piece;
 use countersign_engine::acp::message::RpcId;
 use countersign_engine::acp::tool_call::ToolCalls;
 use countersign_engine::keeper::Keeper;
@@ -15,8 +17,11 @@ use countersign_store::{Run, StoreError};
 use tokio::time::Instant;
 
 use crate::acp::answers;
+use crate::acp::hosting::{self, Hosting, Means};
 use crate::acp::noise::Noises;
 use crate::acp::progress::Progress;
+use crate::acp::settings::Settings;
+use crate::acp::unwritten::Unwritten;
 use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
 use crate::acp::words::{Page, Words};
 use crate::acp::{Agents, Lifetime, Order, Orders, Shared, failed, tell_failure};
@@ -27,13 +32,17 @@ const EXIT_LIMIT: Duration = Duration::from_secs(5);
 /// How long the keeper may take to hear that everything was taken.
 const LAST_WORD: Duration = Duration::from_secs(1);
 /// How much more output is taken before that is noted down.
-const NOTE_TAKEN: u64 = 64 * 1024;
+const NOTE_TAKEN: u64 = 256 * 1024;
 /// How far behind a tool call that has not ended may hold the output: a later request may only name it.
 const TOOL_SPAN: u64 = 2 * 1024 * 1024;
 /// More asks of one life than an agent can wait for at once: those that were withdrawn last.
 const WITHDRAWN: i64 = 256;
 
 /// A conversation with one agent.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each answers a question of its own"
+)]
 pub(super) struct Driver {
     pub(super) agents: Agents,
     pub(super) session: Session,
@@ -45,6 +54,8 @@ pub(super) struct Driver {
     directory: PathBuf,
     pub(super) incoming: Incoming,
     pub(super) out: Outgoing,
+    /// What the agent takes along with a prompt.
+    pub(super) takes: Takes,
     pub(super) calls: ToolCalls,
     /// The tool calls whose items are behind, and where each began that has not ended.
     pub(super) changed_calls: BTreeSet<String>,
@@ -52,6 +63,10 @@ pub(super) struct Driver {
     /// The tool calls that an agent told of before this server came: their asks are compared when all of it is told.
     pub(super) retold_calls: BTreeSet<String>,
     pub(super) words: Words,
+    pub(super) settings: Settings,
+    /// What is done for the agent.
+    pub(super) hosting: Hosting,
+    unwritten: Unwritten,
     /// The asks of this life that are not over.
     pub(super) asks: BTreeSet<AskId>,
     /// Which of them waits for which tool call.
@@ -105,6 +120,12 @@ enum Over {
 impl Driver {
     pub(super) fn new(agents: Agents, session: Session, life: Lifetime, taken: u64) -> Self {
         let replayed_until = life.incoming.received().max(taken);
+        let means = Means {
+            run: life.run.id,
+            inherit: life.agent.inherit.clone(),
+            writers: agents.0.writers.clone(),
+        };
+        let hosting = Hosting::new(&session, life.keeper.terminals(), means);
         Self {
             agents,
             session,
@@ -115,11 +136,15 @@ impl Driver {
             directory: life.directory,
             incoming: life.incoming,
             out: Outgoing::new(life.input),
+            takes: life.takes,
             calls: ToolCalls::default(),
             changed_calls: BTreeSet::new(),
             open_calls: BTreeMap::new(),
             retold_calls: BTreeSet::new(),
             words: Words::default(),
+            settings: Settings::new(life.told),
+            hosting,
+            unwritten: Unwritten::default(),
             asks: BTreeSet::new(),
             asking: BTreeMap::new(),
             has_parcels: false,
@@ -159,6 +184,7 @@ impl Driver {
             clock,
             live,
             session: &self.session,
+            unwritten: &self.unwritten,
         }
     }
 
@@ -184,9 +210,14 @@ impl Driver {
         let ending = self.shared().ending.clone();
         self.find_asks().await?;
         self.tell_noise(Told::AtOnce).await?;
+        self.apply_choices().await?;
+        self.resume_hosting().await;
         loop {
+            self.settle_hosting().await?;
             if self.look_for_turns && self.turn.is_none() {
-                self.take_up_turn().await?;
+                let taken_up = self.take_up_turn().await;
+                self.look_for_turns |= taken_up.is_err();
+                taken_up?;
             }
             if self.has_caught_up() {
                 self.compare_asks().await?;
@@ -195,7 +226,12 @@ impl Driver {
                     self.carry().await?;
                 }
             }
+            if self.incoming.is_drained() || !self.out.has_room() {
+                self.catch_up().await?;
+                self.note_taken(NOTE_TAKEN).await?;
+            }
             let watchdog = self.cancelled_until.unwrap_or_else(Instant::now);
+            let set_by = self.settings.until.unwrap_or_else(Instant::now);
             tokio::select! {
                 () = ending.cancelled() => return Ok(Over::Ending),
                 order = orders.next.recv() => match order {
@@ -206,25 +242,13 @@ impl Driver {
                             tracing::debug!("whoever cancelled did not wait for it");
                         }
                     }
+                    Some(Order::Set(request, waiter)) => self.take_choice(&request, waiter).await?,
                     // Nobody else holds it: it is replaced only when it is closed.
                     None => return Ok(Over::Ending),
                 },
-                heard = self.incoming.next(), if self.out.has_room() => match heard {
-                    Some(Heard::Piece(piece)) => {
-                        if let Err(error) = self.take(&piece).await {
-                            // Taking it in again changes nothing, and losing it would.
-                            self.incoming.put_back(piece);
-                            return Err(error);
-                        }
-                        if self.incoming.is_drained() {
-                            self.settle_calls().await?;
-                            self.note_taken(NOTE_TAKEN).await?;
-                        }
-                    }
-                    Some(Heard::Skipped) => {
-                        self.finish_words().await?;
-                        self.note_taken(NOTE_TAKEN).await?;
-                    }
+                heard = self.incoming.next(), if self.out.has_room() && self.hosting.has_room() => match heard {
+                    Some(Heard::Piece(piece)) => self.take_all(piece).await?,
+                    Some(Heard::Skipped) => self.finish_words().await?,
                     None => return Ok(Over::Silent),
                 },
                 done = self.out.progress(), if !self.out.is_idle() => {
@@ -232,14 +256,34 @@ impl Driver {
                         self.take_written(purpose, written).await?;
                     }
                 }
+                () = self.hosting.progress(), if !self.hosting.is_idle() => {}
                 changed = head.changed(), if !self.asks.is_empty() => {
                     self.has_parcels = changed.is_ok();
                 }
                 () = tokio::time::sleep_until(watchdog), if self.cancelled_until.is_some() => {
                     return Ok(Over::Hung);
                 }
+                () = tokio::time::sleep_until(set_by), if self.settings.until.is_some() => {
+                    self.settings.until = None;
+                    self.look_for_turns = true;
+                }
             }
         }
+    }
+
+    /// Takes in a piece, and what came with it.
+    async fn take_all(&mut self, first: Piece) -> Result<(), StoreError> {
+        let mut next = Some(first);
+        while let Some(piece) = next {
+            if let Err(error) = self.take(&piece).await {
+                // Taking it in again changes nothing, and losing it would.
+                self.incoming.put_back(piece);
+                return Err(error);
+            }
+            let has_room = self.out.has_room() && self.hosting.has_room();
+            next = has_room.then(|| self.incoming.at_hand()).flatten();
+        }
+        Ok(())
     }
 
     /// Learns which asks of this life are not over: those of an earlier server are.
@@ -264,7 +308,7 @@ impl Driver {
         let store = &self.agents.shared().store;
         // An earlier server may have gone before it could tell the agent; what was told is not told again.
         for ask in store.withdrawn_asks(self.run.id, WITHDRAWN).await? {
-            let tag = ask.id.to_string();
+            let tag = hosting::tag_of(&ask);
             if !answers::is_replaced(&ask)
                 && !self.out.was_accepted(&tag)
                 && let Some(id) = RpcId::of_ask(&ask.native_id)
@@ -284,6 +328,9 @@ impl Driver {
 
     /// Notes up to where everything is durable, if that is worth it, and lets the keeper forget it.
     pub(super) async fn note_taken(&mut self, at_least: u64) -> Result<(), StoreError> {
+        self.keep_settings().await?;
+        // What is not written must not be forgotten.
+        self.page().write().await?;
         let mut safe = self.incoming.handed_out();
         if let Some(start) = self.words.start() {
             safe = safe.min(start);
@@ -293,6 +340,9 @@ impl Driver {
         }
         let first_call = self.open_calls.values().min().copied();
         if let Some(start) = first_call.filter(|start| safe.saturating_sub(*start) < TOOL_SPAN) {
+            safe = safe.min(start);
+        }
+        if let Some(start) = self.hosting.oldest() {
             safe = safe.min(start);
         }
         if safe < self.noted.saturating_add(at_least.max(1)) {
@@ -340,7 +390,9 @@ impl Driver {
     async fn write_the_rest(&mut self, over: &Over) -> Result<(), StoreError> {
         self.finish_words().await?;
         self.close_calls().await?;
+        self.close_terminals().await?;
         self.tell_noise(Told::InTheEnd).await?;
+        self.catch_up().await?;
         if matches!(over, Over::Silent) {
             // The keeper waits for this before it leaves.
             self.note_taken(1).await?;

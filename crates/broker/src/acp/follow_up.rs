@@ -28,6 +28,7 @@ impl Driver {
             native_id: id.to_string(),
             prompt,
             model: None,
+            mode: None,
             agent: None,
             follows: Some(ask.id),
         };

@@ -4,22 +4,24 @@ use std::path::Path;
 
 use countersign_core::ask::{Ask, AskState, Door, Withdrawal};
 use countersign_core::digest::Digest;
+use countersign_core::id::RunId;
 use countersign_core::session::{Item, Session, ToolStatus};
 use countersign_engine::acp::ask::{self, UnreadableAsk, permission_ask, permission_ask_again};
 use countersign_engine::acp::elicitation::{self, elicitation_ask};
+use countersign_engine::acp::hosted::HostMethod;
 use countersign_engine::acp::initialize::Shape;
 use countersign_engine::acp::lines::{Line, Piece};
 use countersign_engine::acp::message::{self, Incoming as Message, Noise, Params, RpcError, RpcId};
 use countersign_engine::acp::tool_call::{ToolCall, ToolCallChange};
-use countersign_engine::acp::update::{self, PlanStep, State, Update};
+use countersign_engine::acp::update::{self, State, Update};
 use countersign_engine::ask::EngineAsk;
 use countersign_store::{NewAsk, Opened, StoreError};
 use serde_json::Value;
 
-use crate::acp::answers;
 use crate::acp::driver::{Driver, Told};
 use crate::acp::wire::Purpose;
 use crate::acp::words::{Said, Words};
+use crate::acp::{answers, hosting};
 
 /// The longest id of a request that is taken for one.
 const ID_LIMIT: usize = 500;
@@ -75,59 +77,62 @@ impl Driver {
             }
             elicitation::METHOD => elicitation_ask(id, params, &self.session.native_id),
             _ => {
+                if let Some(method) = HostMethod::named(method) {
+                    return self.take_hosted(line, id, method, params).await;
+                }
                 let reply = message::unknown_method(id, method);
-                self.reply(line, reply);
+                self.reply(line.start, reply);
                 return Ok(());
             }
         };
         match read {
             Ok(_) if id.text().len() > ID_LIMIT => {
-                self.refuse(line, id, "the id of the request is too long");
+                self.refuse(line.start, id, "the id of the request is too long");
                 Ok(())
             }
             Ok(asked) if asked.session != self.session.native_id => {
-                self.refuse(line, id, "there is no such session here");
+                self.refuse(line.start, id, "there is no such session here");
                 self.note_foreign().await
             }
-            Ok(asked) => self.open_ask(line, id, asked).await,
+            Ok(asked) => self.open_ask(line.start, id, asked).await,
             Err(unreadable @ (UnreadableAsk::Params(_) | UnreadableAsk::NoSession)) => {
-                self.refuse(line, id, &unreadable.to_string());
+                self.refuse(line.start, id, &unreadable.to_string());
                 let text = format!("A request of the agent was refused: {unreadable}.");
                 self.note("unreadable ask", text).await
             }
         }
     }
 
-    fn refuse(&mut self, line: &Line, id: &RpcId, why: &str) {
+    /// Answers the request `id` of the line at `at` with an error.
+    pub(super) fn refuse(&mut self, at: u64, id: &RpcId, why: &str) {
         let reply = message::error(id, RpcError::INVALID_PARAMS, why);
-        self.reply(line, reply);
+        self.reply(at, reply);
     }
 
-    /// Answers the request in `line` with something that is in no outbox.
-    fn reply(&mut self, line: &Line, reply: Vec<u8>) {
-        let tag = format!("reply-{}", line.start);
-        let purpose = Purpose::Reply { start: line.start };
-        self.out.push(purpose, tag, reply);
+    /// Answers the request in the line at `at` with something that is in no outbox.
+    pub(super) fn reply(&mut self, at: u64, reply: Vec<u8>) {
+        let purpose = Purpose::Reply { start: at };
+        self.out.push(purpose, hosting::tag(at), reply);
     }
 
-    async fn open_ask(
+    pub(super) async fn open_ask(
         &mut self,
-        line: &Line,
+        at: u64,
         id: &RpcId,
         asked: EngineAsk,
     ) -> Result<(), StoreError> {
         self.finish_words().await?;
-        self.settle_calls().await?;
         match self.hand_in(asked).await? {
             Opened::Fresh(ask) => self.take_fresh(ask).await,
             Opened::Known(ask) => {
-                self.take_known(line, id, &ask);
+                self.take_known(at, id, &ask);
                 Ok(())
             }
         }
     }
 
     async fn hand_in(&mut self, asked: EngineAsk) -> Result<Opened, StoreError> {
+        self.catch_up().await?;
         let shared = self.agents.shared();
         let now = shared.clock.now();
         let new = NewAsk {
@@ -197,7 +202,7 @@ impl Driver {
     }
 
     /// A request that is in the ledger: said again to this server, or an id that the agent uses twice.
-    fn take_known(&mut self, line: &Line, id: &RpcId, ask: &Ask) {
+    fn take_known(&mut self, at: u64, id: &RpcId, ask: &Ask) {
         match ask.state {
             // It waits for its answer as before.
             AskState::Open | AskState::Answered(..) => {}
@@ -206,12 +211,12 @@ impl Driver {
             | AskState::Delivered(..)
             | AskState::Undeliverable(..)
             | AskState::Expired { .. }
-                if line.start < self.replayed_until => {}
+                if at < self.replayed_until => {}
             AskState::Delivered(..)
             | AskState::Undeliverable(..)
             | AskState::Expired { .. }
             | AskState::Withdrawn { .. } => {
-                self.refuse(line, id, "the id of the request was used before");
+                self.refuse(at, id, "the id of the request was used before");
             }
         }
     }
@@ -223,6 +228,7 @@ impl Driver {
         let Some(request) = request.map(Value::to_string) else {
             return Ok(());
         };
+        self.stop_waiting(&request);
         let live = self.shared().store.live_asks(self.run.id).await?;
         for ask in live {
             let id = RpcId::of_ask(&ask.native_id);
@@ -247,26 +253,24 @@ impl Driver {
             Update::Tool(change) => self.take_tool(line, change).await,
             Update::Plan(steps) => {
                 let key = self.key_of_turn("plan");
-                let text = plan_text(&steps);
                 self.finish_words().await?;
-                self.page().put(&key, &Item::Notice { text }).await
+                self.page().put(&key, &Item::Plan { steps }).await
             }
-            Update::Mode(mode) => {
-                let text = format!("The agent is in the mode `{mode}` now.");
-                self.put_notice(line, text).await
+            Update::Mode(mode) => self.take_mode(line, mode).await,
+            Update::Options(options) => self.take_options(&self.key(line), options).await,
+            Update::Commands(commands) => {
+                self.take_commands(commands);
+                Ok(())
             }
             Update::Notice { text, .. } if !text.is_empty() => self.put_notice(line, text).await,
             Update::Title(Some(title)) if !title.is_empty() => self.take_title(&title).await,
             Update::Usage(usage) => {
-                let key = self.key_of_turn("usage");
-                let text = format!("{} of {} tokens are in use.", usage.used, usage.size);
-                self.page().put(&key, &Item::Notice { text }).await
+                self.take_usage(usage);
+                Ok(())
             }
             Update::State(state) if self.shape == Shape::Two => self.take_state(state).await,
-            // What somebody said is in the transcript already, and the rest is not shown anywhere yet.
+            // What somebody said is in the transcript already, and the rest says nothing.
             Update::User(_)
-            | Update::Commands(_)
-            | Update::Options(_)
             | Update::Title(_)
             | Update::Notice { .. }
             | Update::State(_)
@@ -301,11 +305,20 @@ impl Driver {
             text,
             start: line.start,
         };
-        let key = self.key(line);
         let mut words = std::mem::take(&mut self.words);
-        let outcome = words.say(&self.page(), key, said).await;
+        let (run, start) = (self.run.id, line.start);
+        let outcome = words.say(&self.page(), || key_at(run, start), said).await;
         self.words = words;
         outcome
+    }
+
+    /// Passes on what is being said, and writes down what is not.
+    pub(super) async fn catch_up(&mut self) -> Result<(), StoreError> {
+        self.settle_calls().await?;
+        let mut words = std::mem::take(&mut self.words);
+        words.pass_on(&self.page());
+        self.words = words;
+        self.page().write().await
     }
 
     /// Makes an item of what is being said.
@@ -327,6 +340,7 @@ impl Driver {
             }
             ToolStatus::Completed | ToolStatus::Failed => {
                 self.open_calls.remove(&id);
+                self.hosting.end_call(&id);
             }
         }
         self.changed_calls.insert(id.clone());
@@ -411,7 +425,7 @@ impl Driver {
             .await
     }
 
-    async fn note_foreign(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn note_foreign(&mut self) -> Result<(), StoreError> {
         let text = "The agent spoke of a session that is not this one. It was not listened to.";
         self.note("foreign session", text.to_owned()).await
     }
@@ -437,11 +451,11 @@ impl Driver {
     }
 
     /// What an item is called that began with `line`.
-    fn key(&self, line: &Line) -> String {
-        format!("{}/{}", self.run.id, line.start)
+    pub(super) fn key(&self, line: &Line) -> String {
+        key_at(self.run.id, line.start)
     }
 
-    fn key_of_turn(&self, what: &str) -> String {
+    pub(super) fn key_of_turn(&self, what: &str) -> String {
         match self.turn {
             Some(turn) => format!("{turn}/{what}"),
             None => format!("{}/{what}", self.run.id),
@@ -449,12 +463,21 @@ impl Driver {
     }
 
     fn key_of_call(&self, call: &str) -> String {
-        if call.len() > CALL_LIMIT || call.contains('\0') {
-            format!("{}/tool/{}", self.run.id, Digest::of_bytes(call.as_bytes()))
-        } else {
-            format!("{}/tool/{call}", self.run.id)
-        }
+        key_of_call(self.run.id, call)
     }
+}
+
+/// What the item of a tool call is called.
+pub(super) fn key_of_call(run: RunId, call: &str) -> String {
+    if call.len() > CALL_LIMIT || call.contains('\0') {
+        format!("{run}/tool/{}", Digest::of_bytes(call.as_bytes()))
+    } else {
+        format!("{run}/tool/{call}")
+    }
+}
+
+fn key_at(run: RunId, start: u64) -> String {
+    format!("{run}/{start}")
 }
 
 /// Whether an update tells of something that was said or done.
@@ -474,19 +497,4 @@ fn tells_what_was_said(update: &Update) -> bool {
         | Update::State(_)
         | Update::Unknown { .. } => false,
     }
-}
-
-fn plan_text(steps: &[PlanStep]) -> String {
-    let lines = steps.iter().map(|step| {
-        let mark = match step.status.as_str() {
-            "completed" => "done",
-            "in_progress" => "now",
-            _ => "next",
-        };
-        format!("- {mark}: {}", step.text)
-    });
-    std::iter::once("The agent's plan:".to_owned())
-        .chain(lines)
-        .collect::<Vec<_>>()
-        .join("\n")
 }

@@ -5,16 +5,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use countersign_core::session::Session;
+use countersign_core::session::{Item, Session};
 use countersign_engine::acp::agents::Agent;
-use countersign_engine::acp::initialize::Shape;
+use countersign_engine::acp::initialize::{AgentDescription, Shape};
 use countersign_engine::acp::launch::Launch;
 use countersign_engine::keeper::Keeper;
 use countersign_store::{Run, StoreError};
 
+use crate::acp::prompting::takes;
 use crate::acp::roster::find;
-use crate::acp::talk::{ENDED, Failure, greet};
-use crate::acp::{Agents, Lifetime};
+use crate::acp::talk::{ENDED, Failure, Talk, greet};
+use crate::acp::{Agents, Lifetime, Shared};
 use crate::kept::{end_wholly, how_it_ended, last_words, remove_directory, run_directory};
 
 /// How long an agent's end may take to be known once its output has ended.
@@ -31,6 +32,16 @@ pub(super) enum Wanted<'a> {
     Loaded(&'a Session),
 }
 
+impl<'a> Wanted<'a> {
+    /// The session of an earlier life that is wanted.
+    pub(super) fn earlier(self) -> Option<&'a Session> {
+        match self {
+            Self::New => None,
+            Self::Again(session) | Self::Loaded(session) => Some(session),
+        }
+    }
+}
+
 /// An agent with an open session.
 pub(super) struct Opened {
     pub(super) life: Lifetime,
@@ -38,6 +49,20 @@ pub(super) struct Opened {
     pub(super) native_id: String,
     /// Up to where the agent's output has been taken in.
     pub(super) taken: u64,
+}
+
+/// Whether a session can be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loadable {
+    Now,
+    Later,
+}
+
+/// A life with which nobody has spoken yet.
+pub(super) struct Begun {
+    pub(super) run: Run,
+    pub(super) directory: PathBuf,
+    pub(super) keeper: Keeper,
 }
 
 /// Why there is no session, as a sentence for people; or the ledger failed.
@@ -70,9 +95,46 @@ impl Agents {
         agent: &Agent,
         wanted: Wanted<'_>,
     ) -> Result<Result<Opened, Failure>, StoreError> {
+        let told = match wanted.earlier() {
+            None => None,
+            Some(session) => self.shared().store.settings(session.id).await?,
+        };
+        let life = match self.begin_life(workspace, agent).await? {
+            Ok(life) => life,
+            Err(why) => return Ok(Err(why.into())),
+        };
+        let greeted = tokio::select! {
+            greeted = greet(&life.keeper, agent, workspace, wanted, told.unwrap_or_default()) => greeted,
+            () = self.shared().ending.cancelled() => Err(Failure::Final("Countersign was stopped".to_owned())),
+        };
+        match greeted {
+            Ok(greeted) => Ok(Ok(Opened {
+                taken: greeted.talk.taken,
+                native_id: greeted.native_id,
+                life: Lifetime {
+                    tells_history: wanted.earlier().is_some(),
+                    ..self
+                        .goes_on(life, workspace, agent, greeted.talk, &greeted.description)
+                        .await?
+                },
+            })),
+            Err(failure) => {
+                let why = explain(agent, &life.keeper, &life.directory, failure.sentence()).await;
+                self.end_life(workspace.id, &life, &why).await?;
+                Ok(Err(failure.in_other_words(why)))
+            }
+        }
+    }
+
+    /// Begins a life of `agent` in a workspace, with which nobody has spoken yet.
+    pub(super) async fn begin_life(
+        &self,
+        workspace: &countersign_core::session::Workspace,
+        agent: &Agent,
+    ) -> Result<Result<Begun, String>, StoreError> {
         let shared = self.shared();
         let Some(program) = find(agent) else {
-            return Ok(Err(not_found(agent).into()));
+            return Ok(Err(not_found(agent)));
         };
         let now = shared.clock.now();
         let engine = shared
@@ -94,42 +156,101 @@ impl Agents {
             Err(error) => {
                 let why = format!("{} could not be started: {error}", agent.title);
                 self.end_run(workspace.id, &run, &directory, &why).await?;
-                return Ok(Err(why.into()));
+                return Ok(Err(why));
             }
         };
         self.note_keeper(keeper.identity());
-        let greeted = tokio::select! {
-            greeted = greet(&keeper, agent, workspace, wanted) => greeted,
-            () = shared.ending.cancelled() => Err(Failure::Final("Countersign was stopped".to_owned())),
+        Ok(Ok(Begun {
+            run,
+            directory,
+            keeper,
+        }))
+    }
+
+    /// The life with what is needed to go on with a talk in it.
+    pub(super) async fn goes_on(
+        &self,
+        life: Begun,
+        workspace: &countersign_core::session::Workspace,
+        agent: &Agent,
+        talk: Talk,
+        description: &AgentDescription,
+    ) -> Result<Lifetime, StoreError> {
+        if description.shape == Shape::Two {
+            self.shared().store.set_protocol(life.run.id, 2).await?;
+        }
+        Ok(Lifetime {
+            workspace: workspace.clone(),
+            agent: agent.clone(),
+            run: life.run,
+            keeper: life.keeper,
+            directory: life.directory,
+            incoming: talk.incoming,
+            input: talk.input,
+            shape: description.shape,
+            noise: talk.noise,
+            tells_history: true,
+            takes: takes(description),
+            told: talk.told.bounded(),
+        })
+    }
+
+    /// Waits if the agent would lose a session that it loads now, and says so in the transcript: until it would not, or
+    /// until nobody waits for the session any more.
+    pub(super) async fn await_loading(&self, session: &Session) -> Result<Loadable, StoreError> {
+        let Shared {
+            store,
+            clock,
+            ending,
+            ..
+        } = self.shared();
+        let Some(agent) = self.0.roster.get(&session.engine) else {
+            return Ok(Loadable::Now);
         };
-        let greeted = match greeted {
-            Ok(greeted) => greeted,
-            Err(failure) => {
-                let why = explain(agent, &keeper, &directory, failure.sentence()).await;
-                end_wholly(&keeper, &directory).await;
-                self.end_run(workspace.id, &run, &directory, &why).await?;
-                return Ok(Err(failure.in_other_words(why)));
+        let now = clock.now();
+        let left = agent.loading.possible_from(session.started_at).since(now);
+        if left.is_zero() || ending.is_cancelled() {
+            return Ok(Loadable::Now);
+        }
+        let text = format!(
+            "{} would lose a session that it takes up within the minute in which it began. It waits until that is over.",
+            agent.title
+        );
+        let key = format!("{}/loading", session.id);
+        let notice = Item::Notice { text };
+        store
+            .put_item(session.workspace, session.id, &key, &notice, now)
+            .await?;
+        let mut head = store.head();
+        let all_cancelled = async {
+            loop {
+                head.mark_unchanged();
+                let turns = store.open_turns(session.id).await?;
+                if turns.iter().all(|turn| turn.cancelled_at.is_some())
+                    || head.changed().await.is_err()
+                {
+                    return Ok::<(), StoreError>(());
+                }
             }
         };
-        if greeted.shape == Shape::Two {
-            shared.store.set_protocol(run.id, 2).await?;
+        tokio::select! {
+            () = ending.cancelled() => {}
+            () = tokio::time::sleep(left) => {}
+            cancelled = all_cancelled => cancelled?,
         }
-        Ok(Ok(Opened {
-            taken: greeted.taken,
-            native_id: greeted.native_id,
-            life: Lifetime {
-                workspace: workspace.clone(),
-                agent: agent.clone(),
-                run,
-                keeper,
-                directory,
-                incoming: greeted.incoming,
-                input: greeted.input,
-                shape: greeted.shape,
-                noise: greeted.noise,
-                tells_history: matches!(wanted, Wanted::Again(_) | Wanted::Loaded(_)),
-            },
-        }))
+        Ok(Loadable::Later)
+    }
+
+    /// Ends a life with everything that it started.
+    pub(super) async fn end_life(
+        &self,
+        workspace: countersign_core::id::WorkspaceId,
+        life: &Begun,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        end_wholly(&life.keeper, &life.directory).await;
+        self.end_run(workspace, &life.run, &life.directory, why)
+            .await
     }
 
     /// Ends a life in the ledger, with its asks, and removes its files.
@@ -160,7 +281,12 @@ fn not_found(agent: &Agent) -> String {
 }
 
 /// Adds to a failure how the agent ended, if it did, and what it said last.
-async fn explain(agent: &Agent, keeper: &Keeper, directory: &std::path::Path, why: &str) -> String {
+pub(super) async fn explain(
+    agent: &Agent,
+    keeper: &Keeper,
+    directory: &std::path::Path,
+    why: &str,
+) -> String {
     let said_before = why.strip_prefix(ENDED);
     let ended = said_before.is_some();
     let limit = if ended { EXIT_LIMIT } else { Duration::ZERO };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use countersign_core::session::Session;
 use countersign_engine::acp::agents::{Agent, FoundProgram, SignedIn, StartCommand, agents};
-use countersign_engine::acp::initialize::{Files, HostAbilities, Questions};
+use countersign_engine::acp::initialize::{HostAbilities, Questions};
 
 use crate::settings::Settings;
 
@@ -44,12 +44,12 @@ impl Roster {
             if agent.name == Session::OPENCODE {
                 OPENCODE_ACP.clone_into(&mut agent.name);
             }
-            // Nothing here reads, writes or runs anything for an agent yet, so nothing of it is offered.
-            agent.abilities.files = Files::None;
-            agent.abilities.terminal = false;
         }
+        // Of the demo agent only what it is offered can be configured.
+        let entry = settings.agents.iter().rfind(|entry| entry.name == DEMO);
+        let abilities = entry.and_then(|entry| entry.capabilities);
         all.retain(|agent| agent.name != DEMO);
-        all.push(demo(settings));
+        all.push(demo(settings, abilities));
         let names = settings.agents.iter().map(|entry| entry.name.clone());
         Self {
             agents: all,
@@ -64,18 +64,16 @@ impl Roster {
     /// The agent that is meant when none is named: one of the configuration, else one that is installed, else the one
     /// that needs nothing.
     pub(super) fn usual(&self) -> Option<&Agent> {
-        let is_usable = |agent: &&Agent| find(agent).is_some();
-        let is_configured = |agent: &&Agent| self.configured.contains(&agent.name);
-        let mut configured = self.agents.iter().filter(is_configured);
         // The demo agent is the last of all.
-        configured
-            .find(is_usable)
-            .or_else(|| self.agents.iter().find(is_usable))
+        self.usual_of_configuration()
+            .or_else(|| self.agents.iter().find(|agent| is_usable(agent)))
     }
 
-    /// Whether the configuration names an agent.
-    pub(super) fn is_configured(&self) -> bool {
-        !self.configured.is_empty()
+    /// The first agent of the configuration that can be started.
+    pub(super) fn usual_of_configuration(&self) -> Option<&Agent> {
+        self.agents
+            .iter()
+            .find(|agent| self.configured.contains(&agent.name) && is_usable(agent))
     }
 
     pub(super) fn listing(&self) -> Vec<EngineListing> {
@@ -119,7 +117,11 @@ pub(super) fn find(agent: &Agent) -> Option<FoundProgram> {
     agent.find(&std::env::var_os("PATH").unwrap_or_default())
 }
 
-fn demo(settings: &Settings) -> Agent {
+fn is_usable(agent: &Agent) -> bool {
+    find(agent).is_some()
+}
+
+fn demo(settings: &Settings, abilities: Option<HostAbilities>) -> Agent {
     Agent {
         name: DEMO.to_owned(),
         title: "Demo agent".to_owned(),
@@ -127,10 +129,10 @@ fn demo(settings: &Settings) -> Agent {
             program: settings.own_program.display().to_string(),
             arguments: vec!["demo-agent".to_owned()],
         }],
-        abilities: HostAbilities {
+        abilities: abilities.unwrap_or(HostAbilities {
             questions: Questions::Forms,
             ..HostAbilities::default()
-        },
+        }),
         ..Agent::default()
     }
 }

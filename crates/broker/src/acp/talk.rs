@@ -4,15 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
+use countersign_core::settings::SessionSettings;
 use countersign_engine::acp::agents::Agent;
-use countersign_engine::acp::initialize::{self, Ability, AgentDescription, Shape};
+use countersign_engine::acp::initialize::{self, Ability, AgentDescription};
 use countersign_engine::acp::lines::Piece;
 use countersign_engine::acp::message::{self, Incoming as Message, Params, RpcError, RpcId};
 use countersign_engine::acp::session::{self, Place};
+use countersign_engine::acp::update;
 use countersign_engine::keeper::{HeldInput, Keeper};
 
+use crate::acp::history::History;
 use crate::acp::noise::Noises;
 use crate::acp::opening::Wanted;
+use crate::acp::settings;
 use crate::acp::wire::{Heard, Incoming};
 
 /// How long an agent may take to answer each of the first requests.
@@ -64,14 +68,10 @@ impl From<String> for Failure {
 
 /// An agent that has opened the session that was wanted.
 pub(super) struct Greeted {
-    pub(super) incoming: Incoming,
-    pub(super) input: HeldInput,
+    pub(super) talk: Talk,
     /// What the agent calls the session.
     pub(super) native_id: String,
-    /// Up to where its output has been taken in.
-    pub(super) taken: u64,
-    pub(super) shape: Shape,
-    pub(super) noise: Noises,
+    pub(super) description: AgentDescription,
 }
 
 /// Speaks with an agent until its session is open.
@@ -80,38 +80,32 @@ pub(super) async fn greet(
     agent: &Agent,
     workspace: &countersign_core::session::Workspace,
     wanted: Wanted<'_>,
+    told: SessionSettings,
 ) -> Result<Greeted, Failure> {
-    let streams = keeper.streams(0).await.map_err(|error| error.to_string())?;
-    let (incoming, input) = Incoming::new(streams, 0);
-    let mut talk = Talk {
-        incoming,
-        input,
-        taken: 0,
-        acknowledged: 0,
-        noise: Noises::default(),
-    };
-    let (native_id, shape) = talk
-        .begin(agent, workspace, wanted)
-        .await
-        .map_err(|failure| match talk.noise.first() {
-            // Some say on the wrong stream why they do not work.
-            Some(said) => {
-                let why = format!("{} ({said})", failure.sentence());
-                failure.in_other_words(why)
-            }
-            None => failure,
-        })?;
+    let mut talk = Talk::listen(keeper).await?;
+    talk.told = told;
+    talk.earlier = wanted.earlier().map(|session| session.native_id.clone());
+    let opened = talk.open(agent, workspace, wanted).await;
+    let (native_id, description) = opened.map_err(|failure| {
+        let why = talk.with_noise(failure.sentence().to_owned());
+        failure.in_other_words(why)
+    })?;
     Ok(Greeted {
+        talk,
         native_id,
-        shape,
-        noise: talk.noise,
-        taken: talk.taken,
-        incoming: talk.incoming,
-        input: talk.input,
+        description,
     })
 }
 
-fn refused(agent: &Agent, method: &str, error: &RpcError) -> String {
+/// Where sessions of a workspace work.
+pub(super) fn place(workspace: &countersign_core::session::Workspace) -> Place {
+    Place {
+        directory: PathBuf::from(&workspace.path),
+        additional: Vec::new(),
+    }
+}
+
+pub(super) fn refused(agent: &Agent, method: &str, error: &RpcError) -> String {
     if error.wants_sign_in() {
         let how = &agent.sign_in.how;
         return if how.is_empty() {
@@ -129,35 +123,65 @@ fn refused(agent: &Agent, method: &str, error: &RpcError) -> String {
 }
 
 /// The first exchange with an agent.
-struct Talk {
-    incoming: Incoming,
-    input: HeldInput,
-    taken: u64,
+pub(super) struct Talk {
+    pub(super) incoming: Incoming,
+    pub(super) input: HeldInput,
+    pub(super) taken: u64,
     acknowledged: u64,
-    noise: Noises,
+    pub(super) noise: Noises,
+    /// Where what the agent tells of an earlier session goes, if somebody wants to know.
+    pub(super) history: Option<History>,
+    /// What the agent calls the session of an earlier life that is wanted.
+    earlier: Option<String>,
+    /// What the agent told of the session besides what was said in it.
+    pub(super) told: SessionSettings,
 }
 
 impl Talk {
-    /// Learns who the agent is and opens the session that is wanted; returns what the agent calls it, and in which
-    /// version it answers.
-    async fn begin(
-        &mut self,
-        agent: &Agent,
-        workspace: &countersign_core::session::Workspace,
-        wanted: Wanted<'_>,
-    ) -> Result<(String, Shape), Failure> {
+    /// Listens to an agent that was just started.
+    pub(super) async fn listen(keeper: &Keeper) -> Result<Self, String> {
+        let streams = keeper.streams(0).await.map_err(|error| error.to_string())?;
+        let (incoming, input) = Incoming::new(streams, 0);
+        Ok(Self {
+            incoming,
+            input,
+            taken: 0,
+            acknowledged: 0,
+            noise: Noises::default(),
+            history: None,
+            earlier: None,
+            told: SessionSettings::default(),
+        })
+    }
+
+    /// Adds to a failure what the agent wrote that was no message: some say on the wrong stream why they do not work.
+    pub(super) fn with_noise(&self, why: String) -> String {
+        match self.noise.first() {
+            Some(said) => format!("{why} ({said})"),
+            None => why,
+        }
+    }
+
+    /// Learns who the agent is and what it can do.
+    pub(super) async fn describe(&mut self, agent: &Agent) -> Result<AgentDescription, String> {
         let version = env!("CARGO_PKG_VERSION");
         let hello = initialize::request("initialize", agent.offer, agent.abilities, version);
         let described = self.request("initialize", hello).await?;
         let described = described.map_err(|error| refused(agent, "initialize", &error))?;
-        let description =
-            initialize::read(agent.offer, &described).map_err(|error| error.to_string())?;
-        let place = Place {
-            directory: PathBuf::from(&workspace.path),
-            additional: Vec::new(),
-        };
+        initialize::read(agent.offer, &described).map_err(|error| error.to_string())
+    }
+
+    /// Learns who the agent is and opens the session that is wanted; returns what the agent calls it.
+    async fn open(
+        &mut self,
+        agent: &Agent,
+        workspace: &countersign_core::session::Workspace,
+        wanted: Wanted<'_>,
+    ) -> Result<(String, AgentDescription), Failure> {
+        let description = self.describe(agent).await?;
+        let place = place(workspace);
         let native_id = self.session(agent, &description, &place, wanted).await?;
-        Ok((native_id, description.shape))
+        Ok((native_id, description))
     }
 
     /// Opens the session that is wanted, and returns what the agent calls it.
@@ -178,7 +202,10 @@ impl Talk {
         if may_resume {
             let line = session::resume("session/resume", native, place);
             match self.request("session/resume", line).await {
-                Ok(Ok(_)) => return Ok(native.clone()),
+                Ok(Ok(result)) => {
+                    self.told.take_offer(session::read_opened(&result).settings);
+                    return Ok(native.clone());
+                }
                 Ok(Err(error)) if !can_load => {
                     return Err(cannot_go_on(&refused(agent, "session/resume", &error)));
                 }
@@ -194,8 +221,9 @@ impl Talk {
         }
         let line = session::load("session/load", native, place);
         match self.request("session/load", line).await? {
-            Ok(_) => {
+            Ok(result) => {
                 self.hear_out().await?;
+                self.told.take_offer(session::read_opened(&result).settings);
                 Ok(native.clone())
             }
             Err(error) => Err(cannot_go_on(&refused(agent, "session/load", &error))),
@@ -207,7 +235,9 @@ impl Talk {
             .request("session/new", session::new("session/new", place))
             .await?
             .map_err(|error| refused(agent, "session/new", &error))?;
-        session::read_opened(&result)
+        let opened = session::read_opened(&result);
+        self.told.take_offer(opened.settings);
+        opened
             .session
             .filter(|id| !id.is_empty() && id.len() <= 1_000 && !id.contains('\0'))
             .ok_or_else(|| "it began a session and did not say what it is called".to_owned())
@@ -215,7 +245,7 @@ impl Talk {
 
     /// Sends a request and waits for its response. What the agent tells meanwhile is of an earlier life and known;
     /// what it wants meanwhile it does not get.
-    async fn request(
+    pub(super) async fn request(
         &mut self,
         id: &str,
         line: Vec<u8>,
@@ -246,7 +276,7 @@ impl Talk {
     }
 
     /// Lets the agent tell what was said before: some answer first that they have loaded it.
-    async fn hear_out(&mut self) -> Result<(), String> {
+    pub(super) async fn hear_out(&mut self) -> Result<(), String> {
         let history = async {
             while let Ok(heard) = tokio::time::timeout(HISTORY_PAUSE, self.incoming.next()).await {
                 let heard = heard.ok_or_else(|| ENDED.to_owned())?;
@@ -282,6 +312,16 @@ impl Talk {
                 let tag = format!("reply-{}", line.start);
                 let sent = self.input.write(Some(&tag), Bytes::from(reply)).await;
                 sent.map_err(|_| ENDED.to_owned())?;
+                Ok(None)
+            }
+            Message::Notification { method, params } if method == "session/update" => {
+                if let Some(history) = &mut self.history {
+                    history.take(line.start, &params);
+                }
+                let news = update::read(&params);
+                if self.earlier.is_some() && news.session == self.earlier {
+                    settings::hear(&mut self.told, news.update);
+                }
                 Ok(None)
             }
             Message::Noise(noise) => {

@@ -7,16 +7,18 @@ use countersign_core::delivery::{Evidence, Undeliverable};
 use countersign_core::digest::Digest;
 use countersign_core::id::{AskId, TurnId};
 use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
+use countersign_engine::acp::hosted::Hosted;
 use countersign_engine::acp::message::{Params, RpcError, RpcId};
-use countersign_engine::acp::session::{self, PromptAnswer, PromptPart, StopReason, read_prompt};
+use countersign_engine::acp::session::{self, PromptAnswer, StopReason, read_prompt};
 use countersign_engine::keeper::KeeperError;
 use countersign_store::{AskFilter, Parcel, StoreError};
 use tokio::time::Instant;
 
 use crate::acp::driver::{Driver, Told};
 use crate::acp::progress::{Ended, Progress};
+use crate::acp::settings::Readiness;
 use crate::acp::wire::Purpose;
-use crate::acp::{answers, failed};
+use crate::acp::{answers, failed, hosting};
 
 /// How long an agent has to end a turn that was cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(10);
@@ -32,15 +34,25 @@ const TITLE_LENGTH: usize = 80;
 impl Driver {
     /// Takes up the oldest turn that has not ended: prompts the agent, unless it was prompted before.
     pub(super) async fn take_up_turn(&mut self) -> Result<(), StoreError> {
-        let turns = self.shared().store.open_turns(self.session.id).await?;
-        self.look_for_turns = false;
-        for turn in turns {
+        for turn in self.shared().store.open_turns(self.session.id).await? {
             let is_with_agent = self.out.was_accepted(&turn.id.to_string());
             if turn.cancelled_at.is_some() && !is_with_agent {
                 self.end_in_ledger_alone(turn.id).await?;
                 continue;
             }
-            self.prompt(&turn).await?;
+            let readiness = if is_with_agent {
+                Readiness::Ready
+            } else {
+                self.ready_for(&turn).await?
+            };
+            match readiness {
+                Readiness::Ready => self.prompt(&turn).await?,
+                Readiness::Waiting => break,
+                Readiness::Impossible(why) => {
+                    self.end_unsaid(&turn, why).await?;
+                    continue;
+                }
+            }
             if is_with_agent {
                 // It is a turn of an earlier server: what that server knew of it is in the ledger.
                 self.progress = Progress::of_earlier_server();
@@ -49,8 +61,27 @@ impl Driver {
             if turn.cancelled_at.is_some() {
                 self.cancel().await?;
             }
-            return Ok(());
+            break;
         }
+        self.look_for_turns = false;
+        Ok(())
+    }
+
+    /// Ends a turn that cannot be said to the agent.
+    async fn end_unsaid(&mut self, turn: &Turn, why: String) -> Result<(), StoreError> {
+        self.show(turn).await?;
+        let shared = self.agents.shared();
+        let now = shared.clock.now();
+        shared
+            .store
+            .end_turn(self.session.workspace, turn.id, &failed(why), now)
+            .await?;
+        shared
+            .store
+            .set_activity(self.session.id, Activity::Idle, now)
+            .await?;
+        self.turns_taken += 1;
+        self.settings.forget_turn();
         Ok(())
     }
 
@@ -76,13 +107,24 @@ impl Driver {
             .any(|ask| ask.opened_at >= turn.started_at && answers::is_no(ask)))
     }
 
-    async fn prompt(&mut self, turn: &Turn) -> Result<(), StoreError> {
+    /// Shows what was said.
+    async fn show(&mut self, turn: &Turn) -> Result<(), StoreError> {
         let item = Item::Prompt {
             text: turn.prompt.clone(),
             follows: turn.follows,
         };
+        let key = format!("{}/prompt", turn.id);
+        self.page().put(&key, &item).await
+    }
+
+    async fn prompt(&mut self, turn: &Turn) -> Result<(), StoreError> {
         let id = turn.id.to_string();
-        self.page().put(&format!("{id}/prompt"), &item).await?;
+        self.show(turn).await?;
+        let parts = if self.out.was_accepted(&id) {
+            None
+        } else {
+            Some(self.tell_of(turn).await?)
+        };
         self.name_after(turn).await?;
         let shared = self.agents.shared();
         shared
@@ -96,12 +138,17 @@ impl Driver {
         self.is_following_up = turn.follows.is_some();
         self.has_told_expiry = false;
         self.tells_history = false;
-        if !self.out.was_accepted(&id) {
-            let parts = vec![PromptPart::Text(turn.prompt.clone())];
-            let line = session::prompt(&id, &self.session.native_id, parts);
-            self.out.push(Purpose::Prompt(turn.id), id, line);
+        self.settings.forget_turn();
+        match parts {
+            // The agent has it from an earlier server.
+            None => Ok(()),
+            Some(Ok(parts)) => {
+                let line = session::prompt(&id, &self.session.native_id, parts);
+                self.out.push(Purpose::Prompt(turn.id), id, line);
+                Ok(())
+            }
+            Some(Err(why)) => self.end_turn(&failed(why)).await,
         }
-        Ok(())
     }
 
     /// A session without a title is called after the first thing that is said in it.
@@ -129,12 +176,16 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes in a response: that to the prompt ends the turn, and no other means anything here.
+    /// Takes in a response: that to the prompt ends the turn, that to a setting tells whether it is set, and no other
+    /// means anything here.
     pub(super) async fn take_response(
         &mut self,
         id: &RpcId,
         outcome: Result<Params, RpcError>,
     ) -> Result<(), StoreError> {
+        if let Some(request) = id.ours().filter(|id| self.settings.is_pending(id)) {
+            return self.take_set(&request, outcome).await;
+        }
         let is_ours = self
             .turn
             .is_some_and(|turn| id.ours() == Some(turn.to_string()));
@@ -206,6 +257,7 @@ impl Driver {
         self.finish_words().await?;
         self.close_calls().await?;
         self.tell_noise(Told::InTheEnd).await?;
+        self.catch_up().await?;
         // The agent has gone on without them.
         self.withdraw_all(&Withdrawal::SessionEnded).await?;
         let shared = self.agents.shared();
@@ -219,6 +271,7 @@ impl Driver {
             .set_activity(self.session.id, Activity::Idle, now)
             .await?;
         shared.live.forget(self.session.id);
+        self.hosting.end_turn();
         self.turn = None;
         self.cancelled_until = None;
         self.look_for_turns = true;
@@ -247,6 +300,9 @@ impl Driver {
                 self.end_in_ledger_alone(waiting.id).await?;
             }
         }
+        if self.turn.is_none() {
+            self.settings.forget_turn();
+        }
         if let Some(turn) = self.turn
             && self.cancelled_until.is_none()
         {
@@ -255,6 +311,7 @@ impl Driver {
             self.out
                 .push(Purpose::Other, format!("cancel-{turn}"), line);
         }
+        self.cancel_hosting();
         self.withdraw_all(&Withdrawal::TurnCancelled).await
     }
 
@@ -272,7 +329,7 @@ impl Driver {
     /// begun to leave never does.
     pub(super) async fn withdraw(&mut self, ask: &Ask, why: &Withdrawal) -> Result<(), StoreError> {
         if let AskState::Answered(..) = ask.state
-            && self.out.was_accepted(&ask.id.to_string())
+            && (self.out.was_accepted(&hosting::tag_of(ask)) || self.hosting.is_performing(ask.id))
         {
             return Ok(());
         }
@@ -280,6 +337,7 @@ impl Driver {
         let now = shared.clock.now();
         let ended = shared.store.withdraw(ask.id, why, now).await?;
         self.out.take_back(ask.id);
+        self.hosting.revoke(ask.id);
         if self.out.is_answering(ask.id) {
             // It is being written: what becomes of that is what became of it.
             return Ok(());
@@ -300,7 +358,7 @@ impl Driver {
             && let Some(id) = RpcId::of_ask(&ask.native_id)
         {
             let line = answers::cancelled(ask, &id);
-            self.out.push(Purpose::Other, ask.id.to_string(), line);
+            self.out.push(Purpose::Other, hosting::tag_of(ask), line);
         }
         Ok(())
     }
@@ -319,7 +377,8 @@ impl Driver {
     pub(super) async fn carry(&mut self) -> Result<(), StoreError> {
         self.has_parcels = false;
         for parcel in self.shared().store.parcels(self.run.id).await? {
-            if !self.out.is_answering(parcel.ask.id) {
+            let id = parcel.ask.id;
+            if !self.out.is_answering(id) && !self.hosting.is_performing(id) {
                 self.send(&parcel).await?;
             }
         }
@@ -337,11 +396,18 @@ impl Driver {
                 .give_up(ask.id, &Undeliverable::Refused { message })
                 .await;
         };
+        let due = now.after(DUE_AGAIN);
+        if let Some(hosted) = Hosted::of(ask) {
+            if shared.store.begin_sending(ask.id, due, now).await? {
+                self.perform(ask, &id, hosted);
+            }
+            return Ok(());
+        }
         match answers::reply(ask, &id) {
             Ok(line) => {
-                let due = now.after(DUE_AGAIN);
                 if shared.store.begin_sending(ask.id, due, now).await? {
                     self.has_denied |= answers::is_no(ask);
+                    self.hosting.grant(ask, &self.session);
                     let purpose = Purpose::Answer(ask.id);
                     self.out.push(purpose, ask.id.to_string(), line);
                 }
@@ -409,8 +475,12 @@ impl Driver {
         let Some(ask) = self.shared().store.ask(id).await? else {
             return Ok(());
         };
+        // What the host did not do was answered with the reason.
+        let tells_why = Hosted::of(&ask).is_some();
         // Before it counts as delivered, so that the reason is not lost with a server that ends in between.
-        self.follow_up(&ask).await?;
+        if !tells_why {
+            self.follow_up(&ask).await?;
+        }
         let evidence = Evidence::Written {
             request: ask.native_id.clone(),
         };

@@ -11,6 +11,8 @@ use countersign_engine::keeper::{HeldInput, HeldOutput, HeldStreams, KeeperError
 
 /// An agent that has more replies waiting than this, because it does not read them, is not read any more either.
 const ROOM: usize = 256;
+/// The same in bytes.
+const ROOM_BYTES: usize = 4 * 1024 * 1024;
 
 /// What came next from an agent.
 #[derive(Debug)]
@@ -74,6 +76,11 @@ impl Incoming {
                 }
             }
         }
+    }
+
+    /// A piece that has come already.
+    pub(super) fn at_hand(&mut self) -> Option<Piece> {
+        self.found.pop_front()
     }
 
     /// Hands `piece` out again next.
@@ -219,7 +226,8 @@ impl Outgoing {
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.waiting.len() < ROOM
+        let bytes: usize = self.waiting.iter().map(|frame| frame.bytes.len()).sum();
+        self.waiting.len() < ROOM && bytes < ROOM_BYTES
     }
 
     /// Whether there is nothing to do.

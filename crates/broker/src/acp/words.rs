@@ -1,9 +1,10 @@
-//! Words that an agent is saying: passed on at once, and an item of the transcript when they are finished.
+//! Words that an agent is saying: passed on as they come, and an item of the transcript when they are finished.
 
 use countersign_core::event::Delta;
 use countersign_core::session::{Item, Session};
 use countersign_store::{Store, StoreError};
 
+use crate::acp::unwritten::Unwritten;
 use crate::live::Live;
 use countersign_core::time::Clock;
 
@@ -18,16 +19,37 @@ pub(super) struct Page<'a> {
     pub(super) clock: &'a Clock,
     pub(super) live: &'a Live,
     pub(super) session: &'a Session,
+    pub(super) unwritten: &'a Unwritten,
 }
 
 impl Page<'_> {
-    /// Writes an item down, or rewrites it in its place.
+    /// Has an item written down, or rewritten in its place, with the next write at the latest.
     pub(super) async fn put(&self, key: &str, item: &Item) -> Result<(), StoreError> {
+        if self.unwritten.put(key, item) {
+            self.write().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes down every item that is not.
+    pub(super) async fn write(&self) -> Result<(), StoreError> {
+        let items = self.unwritten.take();
+        if items.is_empty() {
+            return Ok(());
+        }
         let session = self.session;
-        self.store
-            .put_item(session.workspace, session.id, key, item, self.clock.now())
-            .await?;
-        self.live.finish(session.id, key);
+        let now = self.clock.now();
+        let written = self
+            .store
+            .put_items(session.workspace, session.id, &items, now)
+            .await;
+        if let Err(error) = written {
+            self.unwritten.put_back(items);
+            return Err(error);
+        }
+        for (key, _) in &items {
+            self.live.finish(session.id, key);
+        }
         Ok(())
     }
 }
@@ -53,6 +75,8 @@ struct Growing {
     is_thought: bool,
     message: Option<String>,
     text: String,
+    /// How much of the text was passed on.
+    passed_on: usize,
     start: u64,
 }
 
@@ -62,11 +86,11 @@ impl Words {
         self.0.as_ref().map(|growing| growing.start)
     }
 
-    /// Takes words in; `key` is what a piece that begins with them is called.
+    /// Takes words in; `key` tells what a piece that begins with them is called.
     pub(super) async fn say(
         &mut self,
         page: &Page<'_>,
-        key: String,
+        key: impl FnOnce() -> String,
         said: Said,
     ) -> Result<(), StoreError> {
         if said.text.is_empty() {
@@ -76,22 +100,35 @@ impl Words {
             self.finish(page).await?;
         }
         let growing = self.0.get_or_insert_with(|| Growing {
-            key,
+            key: key(),
             is_thought: said.is_thought,
             message: said.message,
             text: String::new(),
+            passed_on: 0,
             start: said.start,
         });
         growing.text.push_str(&said.text);
+        Ok(())
+    }
+
+    /// Passes on what was said since the last time, to whoever watches.
+    pub(super) fn pass_on(&mut self, page: &Page<'_>) {
+        let Some(growing) = &mut self.0 else {
+            return;
+        };
+        let new = &growing.text[growing.passed_on..];
+        if new.is_empty() {
+            return;
+        }
         page.live.say(Delta {
             workspace: page.session.workspace,
             session: page.session.id,
             item: growing.key.clone(),
             thought: growing.is_thought,
             offset: 0,
-            text: said.text,
+            text: new.to_owned(),
         });
-        Ok(())
+        growing.passed_on = growing.text.len();
     }
 
     /// Makes an item of what was said.

@@ -9,7 +9,8 @@ use countersign_core::session::Workspace;
 use countersign_engine::process::{ProcessIdentity, tree};
 
 use crate::Broker;
-use crate::door::lives;
+use crate::door::Program;
+use crate::door::lives::Heard;
 use crate::error::BrokerError;
 use crate::supervisor::Supervisor;
 
@@ -18,36 +19,44 @@ const VERSION_LIMIT: usize = 80;
 
 /// A program that is about to hand asks in.
 #[derive(Debug, Clone)]
-pub struct Plugin {
+pub struct Announced {
+    /// What it is.
+    pub program: Program,
     /// The directory it works in.
     pub directory: String,
-    /// The version of opencode.
+    /// Its version.
     pub version: String,
     /// Its process, if it is one of this machine.
     pub process: Option<u32>,
 }
 
 impl Broker {
-    /// Begins a life of the caller's opencode.
+    /// Begins a life of the caller's program.
     pub async fn begin_door_run(
         &self,
         caller: &Caller,
-        plugin: Plugin,
+        announced: Announced,
     ) -> Result<RunId, BrokerError> {
         caller.require(Grant::Ask)?;
-        let version = checked_version(plugin.version)?;
-        let (workspace, directory) = self.workspace_around(&plugin.directory).await?;
+        let program = announced.program;
+        let version = checked_version(announced.version)?;
+        let (workspace, directory) = self.workspace_around(&announced.directory).await?;
         caller.require_in(Grant::Ask, workspace.id)?;
-        let process = checked_process(plugin.process)?;
-        let program = lives::program_of(caller.actor());
+        let process = checked_process(announced.process)?;
+        let name = program.engine_of(caller.actor());
         let now = self.clock.now();
-        let engine = self
-            .store
-            .ensure_engine(workspace.id, &program, now)
-            .await?;
+        let engine = self.store.ensure_engine(workspace.id, &name, now).await?;
         let run = self.store.begin_run(&engine, now).await?.id;
-        self.doors.begin(run, workspace.id, program, process);
-        let message = format!("opencode {version} hands its asks in from {directory}");
+        if let Some(process) = process {
+            self.keep_process(run, process).await?;
+        }
+        let heard = Heard {
+            workspace: workspace.id,
+            program,
+        };
+        self.doors.begin(run, heard, name, process);
+        let title = program.title();
+        let message = format!("{title} {version} hands its asks in from {directory}");
         self.store
             .set_run_state(workspace.id, run, EnginePhase::Ready, &message, now)
             .await?;
@@ -55,25 +64,32 @@ impl Broker {
     }
 
     /// Notes that a program is still there.
-    pub fn hear_door_run(
+    pub async fn hear_door_run(
         &self,
         caller: &Caller,
         run: RunId,
         process: Option<u32>,
     ) -> Result<(), BrokerError> {
         self.doors.hear(caller, run)?;
-        if let Some(process) = checked_process(process)? {
-            self.doors.identify(run, process);
+        if let Some(process) = checked_process(process)?
+            && self.doors.identify(run, process)
+        {
+            self.keep_process(run, process).await?;
         }
         Ok(())
     }
 
+    /// Writes down which process a life is: the next server refuses what descends from it from its first moment on.
+    async fn keep_process(&self, run: RunId, process: ProcessIdentity) -> Result<(), BrokerError> {
+        let text = serde_json::json!(process).to_string();
+        Ok(self.store.set_run_process(run, &text).await?)
+    }
+
     /// Ends a life, and with it every ask of it.
     pub async fn end_door_run(&self, caller: &Caller, run: RunId) -> Result<(), BrokerError> {
-        let workspace = self.doors.hear(caller, run)?;
-        let why = "the opencode that handed asks in has ended";
+        let Heard { workspace, program } = self.doors.hear(caller, run)?;
         self.store
-            .end_run(workspace, run, why, self.clock.now())
+            .end_run(workspace, run, program.has_ended(), self.clock.now())
             .await?;
         self.doors.forget(run);
         Ok(())

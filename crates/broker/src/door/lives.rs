@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use countersign_core::actor::Actor;
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{RunId, WorkspaceId};
 use countersign_core::time::Clock;
@@ -16,14 +15,13 @@ use countersign_store::{Store, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::door::Program;
 use crate::error::BrokerError;
 
 /// How long a life may be silent.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// How often it is looked which lives are over.
 const LOOK: Duration = Duration::from_secs(1);
-/// What the names of such engines begin with; the name of the actor follows.
-const PROGRAM: &str = "opencode plugin of ";
 
 /// The lives that go on.
 #[derive(Clone, Default)]
@@ -31,15 +29,29 @@ pub(crate) struct Lives(Arc<Mutex<HashMap<RunId, Life>>>);
 
 struct Life {
     workspace: WorkspaceId,
+    program: Program,
     /// The engine's name, which is made of its actor's: only that actor may touch it.
-    program: String,
+    engine: String,
     process: Option<ProcessIdentity>,
     heard: Instant,
 }
 
-/// The name of the engine whose asks `actor` hands in. Agents are told apart by their names.
-pub(super) fn program_of(actor: &Actor) -> String {
-    format!("{PROGRAM}{}", actor.name)
+/// A life that somebody spoke for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub(super) workspace: WorkspaceId,
+    pub(super) program: Program,
+}
+
+/// Whose a local process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// No engine's, as far as can be told.
+    Nobodys,
+    /// It is a proxy itself, which stands before an agent: it may hand asks in, and nothing else.
+    Proxy,
+    /// An engine's, or it cannot be placed: it may do nothing here.
+    Engines,
 }
 
 impl Lives {
@@ -50,11 +62,14 @@ impl Lives {
         workspace: WorkspaceId,
     ) -> Result<(), StoreError> {
         for engine in store.engines(workspace).await? {
-            if !engine.program.starts_with(PROGRAM) {
+            let Some(program) = Program::of_engine(&engine.program) else {
                 continue;
-            }
+            };
             for run in store.unended_runs(engine.id).await? {
-                self.begin(run.id, workspace, engine.program.clone(), None);
+                let process = run.process.as_deref();
+                let process = process.and_then(|text| serde_json::from_str(text).ok());
+                let heard = Heard { workspace, program };
+                self.begin(run.id, heard, engine.program.clone(), process);
             }
         }
         Ok(())
@@ -63,53 +78,66 @@ impl Lives {
     pub(super) fn begin(
         &self,
         run: RunId,
-        workspace: WorkspaceId,
-        program: String,
+        Heard { workspace, program }: Heard,
+        engine: String,
         process: Option<ProcessIdentity>,
     ) {
         let life = Life {
             workspace,
             program,
+            engine,
             process,
             heard: Instant::now(),
         };
         self.lock().insert(run, life);
     }
 
-    /// Notes that `caller` spoke for `run`, and returns its workspace. Nobody else's life exists for it.
-    pub(super) fn hear(&self, caller: &Caller, run: RunId) -> Result<WorkspaceId, BrokerError> {
+    /// Notes that `caller` spoke for `run`, and returns what that is. Nobody else's life exists for it.
+    pub(super) fn hear(&self, caller: &Caller, run: RunId) -> Result<Heard, BrokerError> {
         caller.require(Grant::Ask)?;
         let mut lives = self.lock();
         let life = lives
             .get_mut(&run)
-            .filter(|life| life.program == program_of(caller.actor()))
+            .filter(|life| life.engine == life.program.engine_of(caller.actor()))
             .filter(|life| caller.sees(life.workspace))
             .ok_or_else(|| BrokerError::missing("run", run))?;
         life.heard = Instant::now();
-        Ok(life.workspace)
+        Ok(Heard {
+            workspace: life.workspace,
+            program: life.program,
+        })
     }
 
-    /// Notes which process a life is.
-    pub(super) fn identify(&self, run: RunId, process: ProcessIdentity) {
-        if let Some(life) = self.lock().get_mut(&run) {
-            life.process = Some(process);
-        }
+    /// Notes which process a life is; says whether that is news.
+    pub(super) fn identify(&self, run: RunId, process: ProcessIdentity) -> bool {
+        let mut lives = self.lock();
+        let before = lives
+            .get_mut(&run)
+            .map(|life| life.process.replace(process));
+        before.is_some_and(|before| before != Some(process))
     }
 
     pub(super) fn forget(&self, run: RunId) {
         self.lock().remove(&run);
     }
 
-    /// Whether a process descends from one of these programs. Who cannot be placed is not let through.
-    pub(crate) fn own_process(&self, pid: u32) -> bool {
-        let processes: Vec<ProcessIdentity> = self
+    /// Whose a process is: what descends from one of these programs is an engine's, and so is who cannot be placed.
+    pub(crate) fn place(&self, pid: u32) -> Placed {
+        let known: Vec<(Program, ProcessIdentity)> = self
             .lock()
             .values()
-            .filter_map(|life| life.process)
+            .filter_map(|life| Some((life.program, life.process?)))
             .collect();
-        processes
-            .into_iter()
-            .any(|process| tree::descends_from(pid, process).unwrap_or(true))
+        let own = ProcessIdentity::of(pid);
+        let mut placed = Placed::Nobodys;
+        for (program, process) in known {
+            if program == Program::AcpProxy && own == Some(process) {
+                placed = Placed::Proxy;
+            } else if tree::descends_from(pid, process).unwrap_or(true) {
+                return Placed::Engines;
+            }
+        }
+        placed
     }
 
     /// Ends lives that are over until `ending`.
@@ -135,9 +163,9 @@ impl Lives {
     fn over(&self, now: Instant) -> Vec<(RunId, WorkspaceId, &'static str)> {
         let why = |life: &Life| {
             if life.process.is_some_and(|process| !process.is_alive()) {
-                Some("the opencode that handed asks in has ended")
+                Some(life.program.has_ended())
             } else if now.duration_since(life.heard) >= PATIENCE {
-                Some("nothing was heard of the opencode that handed asks in")
+                Some(life.program.is_silent())
             } else {
                 None
             }
@@ -158,7 +186,7 @@ impl Lives {
 mod tests {
     use std::process::{Command, Stdio};
 
-    use countersign_core::actor::{ActorKind, Surface};
+    use countersign_core::actor::{Actor, ActorKind, Surface};
     use countersign_core::grant::Role;
     use countersign_core::id::ActorId;
     use countersign_core::time::Timestamp;
@@ -177,10 +205,39 @@ mod tests {
     }
 
     fn life_of(caller: &Caller, process: Option<ProcessIdentity>) -> (Lives, RunId, WorkspaceId) {
-        let lives = Lives::default();
-        let (run, workspace) = (RunId::generate(NOW), WorkspaceId::generate(NOW));
-        lives.begin(run, workspace, program_of(caller.actor()), process);
+        let workspace = WorkspaceId::generate(NOW);
+        let (lives, run) = life_of_a(Program::Opencode, workspace, caller, process);
         (lives, run, workspace)
+    }
+
+    fn life_of_a(
+        program: Program,
+        workspace: WorkspaceId,
+        caller: &Caller,
+        process: Option<ProcessIdentity>,
+    ) -> (Lives, RunId) {
+        let (lives, run) = (Lives::default(), RunId::generate(NOW));
+        let heard = Heard { workspace, program };
+        lives.begin(run, heard, program.engine_of(caller.actor()), process);
+        (lives, run)
+    }
+
+    #[test]
+    fn a_proxy_may_hand_asks_in_and_what_it_started_may_do_nothing() {
+        let own = ProcessIdentity::own().unwrap();
+        let workspace = WorkspaceId::generate(NOW);
+        let caller = agent("acp-proxy", None);
+        let (lives, _) = life_of_a(Program::AcpProxy, workspace, &caller, Some(own));
+        let mut agent = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert_eq!(lives.place(own.pid), Placed::Proxy);
+        assert_eq!(lives.place(agent.id()), Placed::Engines);
+        assert_eq!(
+            lives.place(std::os::unix::process::parent_id()),
+            Placed::Nobodys
+        );
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        assert_eq!(lives.place(agent.id()), Placed::Engines, "nobody is there");
     }
 
     #[test]
@@ -199,8 +256,8 @@ mod tests {
         let process = ProcessIdentity::of(program.id()).unwrap();
         let (lives, ..) = life_of(&agent("laptop", None), Some(process));
         assert!(lives.over(Instant::now()).is_empty());
-        assert!(lives.own_process(program.id()));
-        assert!(!lives.own_process(std::process::id()));
+        assert_eq!(lives.place(program.id()), Placed::Engines);
+        assert_eq!(lives.place(std::process::id()), Placed::Nobodys);
         program.kill().unwrap();
         program.wait().unwrap();
         assert_eq!(lives.over(Instant::now()).len(), 1);
@@ -209,7 +266,8 @@ mod tests {
     #[test]
     fn nobody_speaks_for_the_life_of_another() {
         let (lives, run, workspace) = life_of(&agent("laptop", None), None);
-        assert_eq!(lives.hear(&agent("laptop", None), run).unwrap(), workspace);
+        let heard = lives.hear(&agent("laptop", None), run).unwrap();
+        assert_eq!(heard.workspace, workspace);
         let elsewhere = Some(WorkspaceId::generate(NOW));
         for other in [agent("desktop", None), agent("laptop", elsewhere)] {
             let heard = lives.hear(&other, run);

@@ -378,6 +378,7 @@ impl EngineRun {
             native_id: message_id(id),
             prompt: text,
             model: None,
+            mode: None,
             agent: None,
             follows: Some(ask.id),
         };

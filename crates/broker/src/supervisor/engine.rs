@@ -8,7 +8,7 @@ use countersign_core::event::EnginePhase;
 use countersign_core::session::{Activity, Session, TurnOutcome};
 use countersign_engine::keeper::{Keeper, KeeperSpec, Phase};
 use countersign_engine::opencode::{
-    ClientError, Endpoint, Launch, Opencode, find_program, is_too_old,
+    ClientError, Endpoint, Launch, Opencode, find_program, is_too_old, too_old,
 };
 use countersign_store::{Engine, Run, StoreError};
 use tokio_util::sync::CancellationToken;
@@ -264,10 +264,7 @@ async fn ready_link(shared: &Shared, report: &Report, kept: &Kept) -> Result<Lin
     let version = patient_version(shared, report, kept, &client).await?;
     report.status(|status| status.version = Some(version.clone()));
     if is_too_old(&version) {
-        return Err(format!(
-            "opencode {version} is too old: it takes answers and drops them. Install 1.18 or newer \
-             with `npm install -g opencode-ai@latest`"
-        ));
+        return Err(too_old(&version));
     }
     Ok(Link::new(kept.run.id, client, true))
 }

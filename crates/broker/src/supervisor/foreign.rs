@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_core::ask::{Ask, AskState, Subject, Withdrawal};
+use countersign_core::ask::{Ask, AskState, Elsewhere, Subject, Withdrawal};
 use countersign_core::delivery::{DeliveryState, Evidence, Undeliverable};
 use countersign_core::id::{AskId, SessionId};
 use countersign_engine::opencode::Reply;
@@ -109,6 +109,7 @@ impl EngineRun {
                     ask.id,
                     &Withdrawal::AnsweredElsewhere {
                         reply: reply.clone(),
+                        at: Elsewhere::Engine,
                     },
                     now,
                 )
@@ -119,6 +120,7 @@ impl EngineRun {
                     ask.id,
                     &Undeliverable::AnsweredElsewhere {
                         reply: reply.clone(),
+                        at: Elsewhere::Engine,
                     },
                     now,
                 )

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use countersign_core::ask::{Ask, AskState, Door};
+use countersign_core::digest::Digest;
 use countersign_core::event::Delta;
 use countersign_core::session::{Activity, Item, Session, ToolStatus, Turn, TurnOutcome};
 use countersign_engine::opencode::{
@@ -100,8 +101,13 @@ impl<'a> Intake<'a> {
 
     /// A session failed. A turn that the engine could not even begin ends here: no idle will follow.
     async fn take_failure(&self, native_id: &str, reason: String) -> Result<(), BrokerError> {
-        let id = format!("notice-{}", self.run.shared.clock.now().as_micros());
         let session = self.run.session(native_id).await?;
+        let turn = self.run.shared.store.newest_turn(session.id).await?;
+        // The engine may say the same of one turn several times.
+        let id = match turn {
+            Some(turn) => format!("notice-{}-{}", turn.id, Digest::of_bytes(reason.as_bytes())),
+            None => format!("notice-{}", self.run.shared.clock.now().as_micros()),
+        };
         self.put(
             &session,
             &id,
@@ -433,10 +439,19 @@ impl EngineRun {
         let Some(messages) = self.finished_messages(session, &turns).await? else {
             return Ok(());
         };
-        // A prompt that came while another turn was under way is part of that turn and ends with it.
+        let unsent = shared
+            .store
+            .unsent_turns(session.workspace, Session::OPENCODE)
+            .await?;
+        // A prompt that came while another turn was under way is part of that turn and ends with it, but for one that
+        // has not left yet: the rest sends it.
         let mut outcome = otherwise;
         for turn in turns.iter().rev() {
-            outcome = verdict::outcome(&messages, &turn.native_id).or(outcome);
+            let own = verdict::outcome(&messages, &turn.native_id);
+            if own.is_none() && unsent.contains(turn) {
+                continue;
+            }
+            outcome = own.or(outcome);
             if let Some(outcome) = &outcome {
                 shared
                     .store

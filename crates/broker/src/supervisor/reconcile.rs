@@ -42,19 +42,9 @@ impl EngineRun {
 
     /// Reads what the engine waits for and makes the ledger agree with it.
     pub(super) async fn reconcile_asks(&self) -> Result<(), BrokerError> {
-        let client = &self.link.client;
-        let directory = &self.shared.workspace.path;
         // The asks of the ledger first: one that is opened meanwhile is not taken for one that is gone.
         let live = self.shared.store.live_asks(self.link.run).await?;
-        let mut held = self.take_permissions().await?;
-        let questions = client
-            .questions(directory)
-            .await
-            .map_err(BrokerError::Engine)?;
-        held.extend(questions.iter().map(|(question, _)| question.id.clone()));
-        for (question, raw) in questions {
-            self.take_question(question, raw).await?;
-        }
+        let held = self.take_held().await?;
         for ask in live {
             // What is answered is the courier's: it reads the lists itself before it gives up.
             if ask.state == AskState::Open && !held.contains(&ask.native_id) {
@@ -70,8 +60,20 @@ impl EngineRun {
         self.send_unsent_turns().await
     }
 
+    /// Takes in everything that the engine waits for, and returns what it calls that.
+    pub(super) async fn take_held(&self) -> Result<HashSet<String>, BrokerError> {
+        let mut held = self.take_permissions().await?;
+        let directory = &self.shared.workspace.path;
+        let questions = self.link.client.questions(directory).await;
+        for (question, raw) in questions.map_err(BrokerError::Engine)? {
+            held.insert(question.id.clone());
+            self.take_question(question, raw).await?;
+        }
+        Ok(held)
+    }
+
     /// Takes in every permission that the engine waits for, and returns their ids.
-    pub(super) async fn take_permissions(&self) -> Result<HashSet<String>, BrokerError> {
+    async fn take_permissions(&self) -> Result<HashSet<String>, BrokerError> {
         let directory = &self.shared.workspace.path;
         let permissions = self.link.client.permissions(directory).await;
         let mut held = HashSet::new();
@@ -105,7 +107,7 @@ impl EngineRun {
     }
 
     /// An open ask that the engine no longer holds: it was answered or dropped while nobody listened.
-    async fn dropped(&self, ask: &Ask) -> Result<(), BrokerError> {
+    pub(super) async fn dropped(&self, ask: &Ask) -> Result<(), BrokerError> {
         match self.tool_shows(ask).await? {
             ToolShows::Allowed | ToolShows::Running => self.foreign(ask, "once").await,
             ToolShows::RefusedWithReason | ToolShows::Refused => self.foreign(ask, "reject").await,

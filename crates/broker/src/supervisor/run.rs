@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
-use countersign_engine::opencode::{Frames, StreamError};
+use countersign_engine::opencode::{Frames, StreamError, is_too_old, too_old};
 use countersign_engine::process::listening_on;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::BrokerError;
 use crate::supervisor::flights::Flights;
 use crate::supervisor::intake::Intake;
-use crate::supervisor::{Link, Report, Shared, courier, unended};
+use crate::supervisor::{Link, Report, Shared, courier, unended, unheard};
 
 /// How long to wait before a broken event stream is opened again.
 const REOPEN: [Duration; 4] = [
@@ -22,6 +22,29 @@ const REOPEN: [Duration; 4] = [
     Duration::from_secs(1),
     Duration::from_secs(3),
 ];
+
+/// How long the first words of an event stream are waited for.
+const FIRST_WORDS: Duration = Duration::from_secs(2);
+
+/// Why an engine is not followed.
+enum Lost {
+    /// It cannot be reached, or what it says cannot be taken in.
+    Touch(String),
+    /// It would lose answers; a sentence says so.
+    TooOld(String),
+}
+
+impl From<BrokerError> for Lost {
+    fn from(error: BrokerError) -> Self {
+        Self::Touch(error.to_string())
+    }
+}
+
+impl From<StreamError> for Lost {
+    fn from(error: StreamError) -> Self {
+        Self::Touch(error.to_string())
+    }
+}
 
 /// A life of an engine, as its tasks share it.
 pub(super) struct EngineRun {
@@ -58,15 +81,19 @@ impl EngineRun {
         let mut tasks = JoinSet::new();
         tasks.spawn(courier::carry(Arc::clone(&self), over.clone()));
         tasks.spawn(unended::watch(Arc::clone(&self), over.clone()));
+        tasks.spawn(unheard::watch(Arc::clone(&self), over.clone()));
         let mut failures = 0;
         while !over.is_cancelled() {
             let listened = self.listen(report, &mut failures, over).await;
             self.following.send_replace(false);
-            let Err(message) = listened else {
-                break;
-            };
-            tracing::debug!("lost touch with the engine: {message}");
-            self.unreachable(report, failures, &message).await;
+            match listened {
+                Ok(()) => break,
+                Err(Lost::Touch(message)) => {
+                    tracing::debug!("lost touch with the engine: {message}");
+                    self.unreachable(report, failures, &message).await;
+                }
+                Err(Lost::TooOld(message)) => self.refuse(report, message).await,
+            }
             let wait = REOPEN[failures.min(REOPEN.len() - 1)];
             failures += 1;
             tokio::select! {
@@ -84,26 +111,40 @@ impl EngineRun {
         report: &Report,
         failures: &mut usize,
         over: &CancellationToken,
-    ) -> Result<(), String> {
+    ) -> Result<(), Lost> {
         let mut frames = self
             .link
             .client
             .events()
             .await
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| Lost::Touch(error.to_string()))?;
+        if !self.link.ours {
+            self.check_version(report).await?;
+        }
         let mut intake = Intake::new(self);
-        // Whatever happens from here on is in the stream; whatever happened before is in the lists.
-        let failed = |error: BrokerError| error.to_string();
-        self.reconcile_asks().await.map_err(failed)?;
+        // Its first words: the engine answers before it writes. Whatever happens from here on is in the stream; whatever
+        // happened before is in the lists.
+        let first = tokio::time::timeout(FIRST_WORDS, next(&mut frames)).await;
+        let first = match first {
+            Ok(first) => Some(first?),
+            // One that says nothing at first is followed all the same.
+            Err(_) => None,
+        };
+        self.reconcile_asks().await?;
         // Answers can leave; what else was missed can take its time.
         self.following.send_replace(true);
-        self.reconcile_sessions().await.map_err(failed)?;
+        self.reconcile_sessions().await?;
         *failures = 0;
         self.reachable(report).await;
+        let mut heard = first;
         loop {
-            let frame = tokio::select! {
-                () = over.cancelled() => return Ok(()),
-                frame = next(&mut frames) => frame.map_err(|error| error.to_string())?,
+            let frame = if let Some(frame) = heard.take() {
+                frame
+            } else {
+                tokio::select! {
+                    () = over.cancelled() => return Ok(()),
+                    frame = next(&mut frames) => frame?,
+                }
             };
             if frame
                 .directory
@@ -112,11 +153,20 @@ impl EngineRun {
             {
                 continue;
             }
-            intake
-                .take(frame.signal)
-                .await
-                .map_err(|error| error.to_string())?;
+            intake.take(frame.signal).await?;
         }
+    }
+
+    /// Fails if the engine is of a version that loses answers. One that somebody else runs may be another one each
+    /// time that it is found again.
+    async fn check_version(&self, report: &Report) -> Result<(), Lost> {
+        let version = self.link.client.version().await;
+        let version = version.map_err(|error| Lost::Touch(error.to_string()))?;
+        report.status(|status| status.version = Some(version.clone()));
+        if is_too_old(&version) {
+            return Err(Lost::TooOld(too_old(&version)));
+        }
+        Ok(())
     }
 
     /// Notes whose descendants may not speak for a person, where the engine is not a child of ours.
@@ -141,6 +191,21 @@ impl EngineRun {
             status.message.clone_from(&message);
         });
         self.note(EnginePhase::Ready, &message).await;
+    }
+
+    /// Has nothing to do with an engine that would lose answers, until another is found in its place.
+    async fn refuse(&self, report: &Report, message: String) {
+        let message = format!("{message}, and start it again");
+        if report.status.borrow().message == message {
+            return;
+        }
+        tracing::warn!("{message}");
+        report.link.send_replace(None);
+        report.status(|status| {
+            status.phase = EnginePhase::Unreachable;
+            status.message.clone_from(&message);
+        });
+        self.note(EnginePhase::Unreachable, &message).await;
     }
 
     /// A first failure is not worth a word: the stream is opened again at once.

@@ -12,20 +12,20 @@ use crate::error::BrokerError;
 use crate::supervisor::run::EngineRun;
 
 /// Who asks, until the engine has said the name of its agent.
-const UNNAMED_AGENT: &str = "opencode";
+pub(super) const UNNAMED_AGENT: &str = "opencode";
 
 /// Writes a session of the engine's down.
 pub(crate) async fn remember_session(
     store: &Store,
     clock: &Clock,
-    workspace: WorkspaceId,
+    (workspace, engine): (WorkspaceId, &str),
     directory: &str,
     native: &native::Session,
     parent: Option<SessionId>,
 ) -> Result<Session, StoreError> {
     let now = clock.now();
     let known = store
-        .session_by_native_id(workspace, Session::OPENCODE, &native.id)
+        .session_by_native_id(workspace, engine, &native.id)
         .await?;
     let session = match known {
         Some(known) if known.title == native.title => return Ok(known),
@@ -37,7 +37,7 @@ pub(crate) async fn remember_session(
         None => Session {
             id: SessionId::generate(now),
             workspace,
-            engine: Session::OPENCODE.to_owned(),
+            engine: engine.to_owned(),
             native_id: native.id.clone(),
             parent,
             title: native.title.clone(),
@@ -111,7 +111,7 @@ impl EngineRun {
         let session = remember_session(
             &self.shared.store,
             &self.shared.clock,
-            workspace.id,
+            (workspace.id, Session::OPENCODE),
             &workspace.path,
             native,
             parent,

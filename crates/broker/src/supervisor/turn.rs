@@ -1,11 +1,15 @@
 //! Turns on their way to the engine: written down first, named so that sending one again changes nothing.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use countersign_core::attachment::ImageType;
 use countersign_core::id::TurnId;
 use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
 use countersign_core::time::Clock;
-use countersign_engine::opencode::PromptText;
-use countersign_store::Store;
+use countersign_engine::opencode::{PromptContext, PromptText};
+use countersign_store::{Attached, Store};
 
+use crate::attachments::{in_words, pointed_at};
 use crate::error::BrokerError;
 use crate::supervisor::Link;
 
@@ -52,9 +56,19 @@ pub(crate) async fn send_turn(
             clock.now(),
         )
         .await?;
+    let attached = store.attachments(turn.id).await?;
+    for (place, Attached { attachment, .. }) in (1..).zip(&attached) {
+        let key = format!("{}/attachment/{place}", part_id(turn.id));
+        let attachment = attachment.clone();
+        let item = Item::Attachment { attachment };
+        store
+            .put_item(session.workspace, session.id, &key, &item, clock.now())
+            .await?;
+    }
     let prompt = PromptText {
         message_id: turn.native_id.clone(),
         text: turn.prompt.clone(),
+        context: attached.into_iter().map(context).collect(),
         model: turn.model.as_deref().and_then(split_model),
         agent: turn.agent.clone(),
     };
@@ -76,4 +90,25 @@ pub(crate) async fn send_turn(
         .set_activity(session.id, Activity::Busy, clock.now())
         .await?;
     Ok(())
+}
+
+/// What came along with a prompt, as opencode takes it: pictures as files with their content, everything else as words.
+///
+/// A file that opencode read itself would be read anew, into parts with other names, each time the turn is sent.
+fn context(attached: Attached) -> PromptContext {
+    let Attached { attachment, bytes } = attached;
+    let media_type = attachment.media_type.clone();
+    let image = media_type.filter(|it| ImageType::from_media_type(it).is_some());
+    match (image, bytes) {
+        (Some(media_type), Some(bytes)) => PromptContext::File {
+            name: attachment.name,
+            media_type,
+            base64: BASE64_STANDARD.encode(bytes),
+        },
+        (_, Some(bytes)) => {
+            let text = String::from_utf8_lossy(&bytes);
+            PromptContext::Words(in_words(&attachment, &text))
+        }
+        (_, None) => PromptContext::Words(pointed_at(&attachment)),
+    }
 }

@@ -171,3 +171,42 @@ fn how_an_ask_ended_is_said_in_a_sentence() {
         assert_eq!(plain(&standing(&bash("ls", &changes), NOW)), sentence);
     }
 }
+
+#[test]
+fn the_options_of_an_agent_are_shown_with_what_they_mean_and_how_far_they_reach() {
+    let changes = json!({
+        "door": "acp",
+        "options": [
+            {"id": "once", "name": "Yes", "kind": "allow_once"},
+            {"id": "it's for ever", "name": "No, deny\u{202e}", "kind": "allow_always", "note": "For every project."},
+            {"id": "no", "name": "No", "kind": "deny", "note": "This agent ends its turn when it is refused."},
+        ],
+    });
+    let shown = plain(&whole(&bash("ls", &changes), NOW));
+    for line in [
+        "  countersign allow k3v9qa\n",
+        "--option once  allow once: “Yes”\n",
+        r"--option 'it'\''s for ever'  let the agent remember: “No, deny⟨U+202E⟩”",
+        "      For every project.\n",
+        "      This agent ends its turn when it is refused.\n",
+    ] {
+        assert!(shown.contains(line), "{line} is not in\n{shown}");
+    }
+}
+
+#[test]
+fn no_command_is_offered_that_the_agent_could_not_be_told() {
+    let twins = json!({
+        "door": "acp",
+        "options": [
+            {"id": "a", "name": "Yes", "kind": "allow_once"},
+            {"id": "b", "name": "Yes, and switch", "kind": "allow_once"},
+        ],
+    });
+    let shown = plain(&whole(&bash("ls", &twins), NOW));
+    assert!(!shown.contains("countersign allow"), "{shown}");
+    assert!(
+        shown.contains("countersign answer k3v9qa --option b"),
+        "{shown}"
+    );
+}

@@ -3,7 +3,7 @@
 //! What the agent wrote stands behind a bar, so that it cannot pass for something that Countersign says.
 
 use countersign_api::AskView;
-use countersign_core::ask::{AskPhase, Question, Shown, Subject};
+use countersign_core::ask::{AskPhase, Door, OfferedOption, OptionKind, Question, Shown, Subject};
 use countersign_core::time::Timestamp;
 use countersign_core::visible::visible;
 use owo_colors::OwoColorize as _;
@@ -76,11 +76,16 @@ fn how_to_answer(ask: &AskView) -> String {
     let mut lines = Lines::default();
     let id = short(ask.id);
     match &ask.subject {
-        Subject::Permission { .. } => {
-            lines.push(format!("  countersign allow {id}"));
-            lines.push(format!(
-                "  countersign allow {id} --always --scope workspace --expires 7d"
-            ));
+        Subject::Permission { targets, .. } => {
+            if can_allow(ask) {
+                lines.push(format!("  countersign allow {id}"));
+            }
+            if can_allow(ask) && !targets.is_empty() {
+                lines.push(format!(
+                    "  countersign allow {id} --always --scope workspace --expires 7d"
+                ));
+            }
+            own_options(&mut lines, ask, &id);
         }
         Subject::Question { questions } => {
             let choices: Vec<_> = questions.iter().map(|_| "CHOICE").collect();
@@ -96,6 +101,55 @@ fn how_to_answer(ask: &AskView) -> String {
         lines.push(warning.yellow().to_string());
     }
     lines.0.join("\n")
+}
+
+/// Whether a plain yes can be said: an ACP agent may offer none, or several that a person has to tell apart.
+fn can_allow(ask: &AskView) -> bool {
+    let yes = |option: &&OfferedOption| option.kind == OptionKind::AllowOnce;
+    !names_options(ask) || ask.options.iter().filter(yes).count() == 1
+}
+
+/// opencode's options are always the same, and `allow` and `deny` stand for them.
+fn names_options(ask: &AskView) -> bool {
+    match ask.door {
+        Door::Acp | Door::AcpProxy => true,
+        Door::Opencode | Door::OpencodePlugin => false,
+    }
+}
+
+/// The agent's own options, each with what it means before what the agent calls it.
+fn own_options(lines: &mut Lines, ask: &AskView, id: &str) {
+    if !names_options(ask) {
+        return;
+    }
+    for option in &ask.options {
+        let meaning = match option.kind {
+            OptionKind::AllowOnce => "allow once",
+            OptionKind::AllowAlways => "let the agent remember",
+            OptionKind::Deny => "deny",
+            OptionKind::DenyAlways => "deny for good",
+            OptionKind::Other => "other",
+        };
+        let called = format!("{meaning}: “{}”", visible(&option.name));
+        lines.push(format!(
+            "  countersign answer {id} --option {}  {}",
+            shell_word(&visible(&option.id)),
+            called.dimmed()
+        ));
+        if !option.note.is_empty() {
+            lines.push(format!("      {}", visible(&option.note).yellow()));
+        }
+    }
+}
+
+/// A word as a shell has to be given it.
+fn shell_word(word: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:".contains(character);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 fn permission(lines: &mut Lines, targets: &[String], shown: &[Shown]) {

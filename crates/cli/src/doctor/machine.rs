@@ -14,7 +14,10 @@ use super::Check;
 /// The oldest opencode that is known to work well.
 const OPENCODE: (u64, u64) = (1, 18);
 const INSTALL_OPENCODE: &str = "install it with `npm install -g opencode-ai`";
+const INSTALL_NODE: &str = "install Node.js 20.19 or newer if you build from source";
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
+/// What a program needs to say its version.
+const PASSED_ON: [&str; 5] = ["PATH", "HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME"];
 
 /// The directory is there, this user's, and closed to everybody else.
 pub(super) fn data_directory(path: Option<&Path>) -> Check {
@@ -120,7 +123,7 @@ pub(super) async fn node(path: Option<&OsStr>) -> Check {
         return Check::warn(
             NAME,
             "not found; a build from source has a placeholder for the web app",
-            "install Node.js 20 or newer if you build from source",
+            INSTALL_NODE,
         );
     };
     match version(&program).await {
@@ -128,11 +131,7 @@ pub(super) async fn node(path: Option<&OsStr>) -> Check {
             NAME,
             format!("{} at {}", visible(text.trim()), program.display()),
         ),
-        Err(why) => Check::warn(
-            NAME,
-            format!("{} {why}", program.display()),
-            "install Node.js 20 or newer if you build from source",
-        ),
+        Err(why) => Check::warn(NAME, format!("{} {why}", program.display()), INSTALL_NODE),
     }
 }
 
@@ -148,6 +147,13 @@ fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
 async fn version(program: &Path) -> Result<String, String> {
     let running = Command::new(program)
         .arg("--version")
+        // It is an agent's program: nothing of ours is for its eyes, a token least of all.
+        .env_clear()
+        .envs(
+            PASSED_ON
+                .iter()
+                .filter_map(|name| Some((name, std::env::var_os(name)?))),
+        )
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
@@ -194,19 +200,44 @@ mod tests {
     async fn an_opencode_that_is_missing_or_too_old_is_told_with_what_to_do() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().as_os_str();
-        assert_eq!(opencode(Some(path), false).await.finding, Finding::Fail);
-        assert_eq!(opencode(Some(path), true).await.finding, Finding::Warn);
-        for (script, finding) in [
-            ("echo 1.18.33", Finding::Ok),
-            ("echo 1.15.3", Finding::Warn),
-            ("exit 3", Finding::Fail),
+        let check = async |engine_is_ready, finding, said: &str, fix: &str| {
+            let found = opencode(Some(path), engine_is_ready).await;
+            assert_eq!(found.finding, finding, "{found:?}");
+            assert!(found.message.contains(said), "{found:?}");
+            assert_eq!(found.fix.as_deref().unwrap_or_default(), fix);
+        };
+        let upgrade = "upgrade it with `npm install -g opencode-ai@latest`";
+        check(
+            false,
+            Finding::Fail,
+            "there is no agent to run",
+            INSTALL_OPENCODE,
+        )
+        .await;
+        check(
+            true,
+            Finding::Warn,
+            "though an engine is ready",
+            INSTALL_OPENCODE,
+        )
+        .await;
+        for (script, finding, said, fix) in [
+            ("echo 1.18.33", Finding::Ok, "1.18.33 at ", ""),
+            (
+                "echo 1.15.3",
+                Finding::Warn,
+                "is too old: 1.18 or newer",
+                upgrade,
+            ),
+            (
+                "exit 3",
+                Finding::Fail,
+                "does not say its version",
+                INSTALL_OPENCODE,
+            ),
         ] {
             program(directory.path(), "opencode", script);
-            assert_eq!(
-                opencode(Some(path), false).await.finding,
-                finding,
-                "{script}"
-            );
+            check(false, finding, said, fix).await;
         }
     }
 

@@ -154,6 +154,7 @@ impl<'a, 'b> Live<'a, 'b> {
             EventBody::AskOpened { session, .. }
             | EventBody::AskChanged { session, .. }
             | EventBody::SessionChanged { session, .. }
+            | EventBody::SettingsChanged { session }
             | EventBody::TurnChanged { session, .. }
             | EventBody::ItemChanged { session, .. } => *session,
             EventBody::AlarmRaised { message, .. } => {
@@ -187,6 +188,7 @@ impl<'a, 'b> Live<'a, 'b> {
             EventBody::ItemChanged { .. }
             | EventBody::TurnChanged { .. }
             | EventBody::SessionChanged { .. }
+            | EventBody::SettingsChanged { .. }
             | EventBody::EngineChanged { .. }
             | EventBody::RuleChanged { .. }
             | EventBody::AlarmRaised { .. } => {}

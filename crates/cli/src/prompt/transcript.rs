@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use countersign_core::session::{Item, ToolStatus, TranscriptItem};
+use countersign_core::session::{Item, PlanStep, StepStatus, ToolStatus, TranscriptItem};
 use countersign_core::visible::visible;
 use owo_colors::OwoColorize as _;
 use serde_json::Value;
@@ -60,9 +60,11 @@ impl Transcript {
     /// An item as it is in the ledger.
     pub(super) fn item(&mut self, item: &TranscriptItem) -> Vec<Piece> {
         match &item.item {
-            Item::Prompt { .. } => Vec::new(),
+            // Whoever prompts knows what came along.
+            Item::Prompt { .. } | Item::Attachment { .. } => Vec::new(),
             Item::Text { text } => self.catch_up(&item.native_id, text, false),
             Item::Thought { text } => self.catch_up(&item.native_id, text, true),
+            Item::Plan { steps } => self.once(&item.native_id, &plan(steps)),
             Item::Notice { text } => self.once(&item.native_id, &visible(text)),
             Item::Tool {
                 tool,
@@ -138,6 +140,19 @@ impl Transcript {
             Piece::Words(fresh)
         }]
     }
+}
+
+/// A plan, with a mark at each step that says where it stands.
+fn plan(steps: &[PlanStep]) -> String {
+    let lines = steps.iter().map(|step| {
+        let mark = match step.status {
+            StepStatus::Pending => "○".dimmed().to_string(),
+            StepStatus::InProgress => "▸".cyan().to_string(),
+            StepStatus::Completed => "✓".green().to_string(),
+        };
+        format!("\n  {mark} {}", visible(&step.text))
+    });
+    format!("Plan:{}", lines.collect::<String>())
 }
 
 /// What a tool was given, on one line.

@@ -1,7 +1,6 @@
 //! A small server that answers like the real one, and remembers what it was asked.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -13,7 +12,7 @@ use axum::routing::{get, post};
 use countersign_core::id::AskId;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -39,6 +38,8 @@ pub(crate) struct Memory {
     pub(crate) cursors: Mutex<Vec<Option<String>>>,
     /// Said when a prompt was taken.
     pub(crate) prompted: Notify,
+    /// The asks that fall when [`OPEN`] is denied.
+    pub(crate) siblings: Mutex<Vec<&'static str>>,
     /// Whether the event stream waits for a prompt before it says anything.
     pub(crate) waits_for_prompt: Mutex<bool>,
 }
@@ -59,14 +60,7 @@ impl Fake {
 
     /// Listens on a free port and returns its address.
     pub(crate) fn on_tcp(&mut self) -> String {
-        let listener = (0..200)
-            .find_map(|_| {
-                let port = rand::random_range(10_000..32_000);
-                std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()
-            })
-            .expect("some port of thousands is free");
-        listener.set_nonblocking(true).unwrap();
-        let listener = TcpListener::from_std(listener).unwrap();
+        let listener = countersign_testkit::ports::listen();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let routes = routes(&self.memory, true);
         self.tasks
@@ -218,12 +212,16 @@ async fn list(
     axum::Json(json!({ "asks": asks })).into_response()
 }
 
-async fn show(Path(id): Path<AskId>) -> Response {
+async fn show(State(server): State<Server>, Path(id): Path<AskId>) -> Response {
     let id = id.to_string();
-    match known().get(id.as_str()) {
-        Some(state) => axum::Json(ask(&id, state)).into_response(),
-        None => not_found(),
+    let Some(state) = known().get(id.as_str()).copied() else {
+        return not_found();
+    };
+    let mut ask = ask(&id, state);
+    if id == OPEN {
+        ask["siblings"] = json!(*server.memory.siblings.lock().unwrap());
     }
+    axum::Json(ask).into_response()
 }
 
 async fn answer(State(server): State<Server>, Path(id): Path<AskId>, body: Bytes) -> Response {

@@ -190,6 +190,7 @@ async fn answers_are_sent_as_they_were_meant() {
             "--expires",
             "7d",
         ],
+        vec!["allow", OPEN, "--always", "--glob", "src/**"],
         vec!["deny", OPEN, "--reason", "use the API"],
         vec!["answer", OPEN, "--option", "once"],
     ] {
@@ -209,10 +210,33 @@ async fn answers_are_sent_as_they_were_meant() {
             json!({"answer": "allow_once"}),
             json!({"answer": "allow_always", "scope": "session"}),
             json!({"answer": "allow_always", "scope": "workspace", "expires_in_s": 604_800}),
+            json!({"answer": "allow_always", "scope": "session", "pattern": "src/**"}),
             json!({"answer": "deny", "reason": "use the API"}),
             json!({"answer": "option", "option": "once"}),
         ]
     );
+}
+
+#[tokio::test]
+async fn a_denial_names_the_asks_that_fall_with_it_and_a_program_is_not_asked_back() {
+    let data = tempfile::tempdir().unwrap();
+    let mut fake = Fake::new();
+    fake.on_socket(data.path());
+    *fake.memory.siblings.lock().unwrap() = vec![TAKEN, CLOSED];
+    let deny = ["deny", OPEN, "--reason", "no"];
+    let told = "the agent drops its session's other open asks too: taken1, c0de01";
+    for (more, is_told) in [(None, true), (Some("--yes"), false)] {
+        let caller = Caller::in_directory(data.path());
+        let arguments: Vec<&str> = deny.into_iter().chain(more).collect();
+        assert_eq!(caller.run(&arguments).await, 0, "{arguments:?}");
+        let stderr = caller.stderr.text();
+        assert_eq!(stderr.contains(told), is_told, "{stderr}");
+    }
+    // Leave takes nothing else with it.
+    let caller = Caller::in_directory(data.path());
+    assert_eq!(caller.run(&["allow", OPEN]).await, 0);
+    assert!(!caller.stderr.text().contains("drops"));
+    assert_eq!(fake.memory.answers.lock().unwrap().len(), 3);
 }
 
 #[tokio::test]

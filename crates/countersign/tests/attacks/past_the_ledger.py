@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import sys
+import time
 import urllib.request
 
 URL, WHAT = sys.argv[1:]
@@ -30,8 +31,10 @@ def call(path, body=None):
 if WHAT == "reply":
     # Its own is answered already, so what is left is somebody else's.
     (ask,) = call("/permission")
-    open("about-to-reply", "w").close()
-    print(call(f"/permission/{ask['id']}/reply", {"reply": "once"}))
+    taken = call(f"/permission/{ask['id']}/reply", {"reply": "once"})
+    with open("replied.draft", "w") as file:
+        json.dump({"taken": taken, "at_micros": time.time_ns() // 1000}, file)
+    os.rename("replied.draft", "replied.json")
 else:
     rules = [{"permission": "*", "pattern": "*", "action": "allow"}]
     print(call("/session", {"title": "mine", "permission": rules})["id"])

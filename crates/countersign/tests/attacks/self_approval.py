@@ -22,6 +22,7 @@ ASK, DATA, BINARY, HOST = (TARGET[name] for name in ("ask", "data", "binary", "h
 ANSWER_PATH = f"/api/v1/asks/{ASK}/answer"
 ANSWER = json.dumps({"answer": "allow_once"})
 SOCKET = os.path.join(DATA, "countersign.sock")
+COOKIE = f"countersign_{HOST.rpartition(':')[2]}"
 PASSWORD = os.environ["OPENCODE_SERVER_PASSWORD"]
 
 
@@ -80,13 +81,23 @@ def as_daemon():
         return file.read()
 
 
+def as_browser(cookie, page):
+    """The headers of a paired browser's page."""
+    return {
+        "Cookie": f"{COOKIE}={cookie}",
+        "X-Countersign-Page": page,
+        "Origin": f"http://{HOST}",
+        "Sec-Fetch-Site": "same-origin",
+    }
+
+
 def with_forged_headers():
     basic = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
     forgeries = [
         {"Authorization": f"Bearer {PASSWORD}"},
         {"Authorization": f"Basic {basic}"},
         {"Authorization": "Bearer cs_owner"},
-        {"Cookie": f"countersign={PASSWORD}"},
+        as_browser(PASSWORD, PASSWORD),
         {"X-Role": "owner", "X-Actor": "ada", "X-Grants": "answer"},
         {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1", "Host": "localhost"},
         {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"},
@@ -95,7 +106,8 @@ def with_forged_headers():
 
 
 def with_whatever_the_files_hold():
-    """Tries every text in the data directory that could be a secret; returns those that opened something."""
+    """Tries every text in the data directory that could be a secret, as a token and as a browser's; returns those that
+    opened something, and every refusal in the server's own words."""
     candidates = {PASSWORD}
     for directory, _, names in os.walk(DATA):
         for name in names:
@@ -106,12 +118,15 @@ def with_whatever_the_files_hold():
                 continue
             found = re.findall(rb"cs_[A-Za-z0-9_-]{8,}|[A-Za-z0-9_-]{32,}", content)
             candidates.update(text.decode() for text in found)
-    opened = []
+    opened, refusals = [], set()
     for candidate in candidates:
-        for headers in ({"Authorization": f"Bearer {candidate}"}, {"Cookie": f"countersign={candidate}"}):
-            if not over_tcp("GET", "/api/v1/me", None, headers).startswith("401"):
+        for headers in ({"Authorization": f"Bearer {candidate}"}, as_browser(candidate, candidate)):
+            outcome = over_tcp("GET", "/api/v1/me", None, headers)
+            if outcome.startswith("401"):
+                refusals.add(outcome)
+            else:
                 opened.append(candidate)
-    return {"tried": len(candidates), "opened": opened}
+    return {"tried": len(candidates), "opened": opened, "refusals": sorted(refusals)}
 
 
 def in_the_ledger():

@@ -26,11 +26,11 @@ pub(crate) enum Weather {
     Down,
 }
 
-/// A crowd of clients, each with a token of its own. Dropping it sends them home.
+/// A crowd of clients, each with a token of its own, who go on until they are sent home.
 pub(crate) struct Clients {
     pub(crate) history: Arc<History>,
     pub(crate) weather: watch::Sender<Weather>,
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 struct Client {
@@ -74,13 +74,26 @@ impl Clients {
         Self {
             history,
             weather,
-            _tasks: tasks,
+            tasks,
         }
     }
 
     /// Tells the clients whether calling makes sense.
     pub(crate) fn tell(&self, weather: Weather) {
         self.weather.send_replace(weather);
+    }
+
+    /// Panics if a client was told something that it cannot go on with.
+    pub(crate) fn assert_well(&mut self) {
+        if let Some(ended) = self.tasks.try_join_next() {
+            ended.expect("a client goes on until it is sent home");
+        }
+    }
+
+    /// Sends the clients home, and panics if one of them was not well.
+    pub(crate) async fn go_home(&mut self) {
+        self.assert_well();
+        self.tasks.shutdown().await;
     }
 }
 
@@ -107,6 +120,7 @@ impl Client {
         let request = self
             .api
             .request(Method::GET, "/api/v1/asks?state=open&limit=100");
+        // Who gets no answer at all comes back; an error is told as one.
         let list = Api::send(request).await.ok()?.expect_success();
         let asks = list["asks"].as_array().expect("a list of asks");
         if asks.is_empty() {

@@ -1,18 +1,14 @@
 //! The ledger as a client can read it, and what has to hold in it whatever happened.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use countersign_testkit::test_server::Api;
+use countersign_testkit::test_server::{Api, PATIENCE};
 use countersign_testkit::{EventStream, eventually};
 use serde_json::Value;
 
-/// How long asks may take to come to their end once nobody kills the server any more.
-const SETTLING: Duration = Duration::from_secs(45);
-
 /// Waits until no ask is open and no answer is under way.
 pub(crate) async fn wait_until_all_is_settled(api: &Api) {
-    eventually(SETTLING, "every ask is over", async || {
+    eventually(PATIENCE, "every ask is over", async || {
         for state in ["open", "answered"] {
             let list = api
                 .get(&format!("/api/v1/asks?state={state}&limit=1"))

@@ -264,6 +264,51 @@ async fn every_agent_that_is_installed_is_found_as_the_one_that_is_known() {
     scene.comes_to_an_end().await;
 }
 
+/// An agent that has its host write what it was just allowed is not asked about it again, and one whose write is denied
+/// writes nothing.
+#[tokio::test]
+async fn opencode_has_its_host_write_what_it_was_allowed() {
+    let abilities = "[[agents]]\nname = 'opencode-acp'\ncapabilities = { files = 'read_write', terminal = true }\n";
+    let scene = Scene::with(RealAgent::Opencode, abilities).await;
+    let path = scene.server.workspace().join("notes.txt");
+    std::fs::write(&path, "one\ntwo\nthree\n").expect("it can be written");
+    let prompt = |what: &str| format!("TOOL read: {0}\nTOOL {what}", path.display());
+    let edit = format!("edit: {}<<<two>>>2", path.display());
+    scene
+        .server
+        .api()
+        .prompt(&scene.session, &prompt(&edit))
+        .await;
+    let ask = scene.asked("notes.txt").await;
+    assert_eq!(ask["subject"]["tool"], "edit", "{ask}");
+    scene.allow(&ask).await;
+    assert_eq!(scene.comes_to_rest().await, "completed");
+    let written = std::fs::read_to_string(&path).expect("it can be read");
+    assert_eq!(written, "one\n2\nthree\n");
+    let items = scene.server.api().items(&scene.session).await;
+    let hosted = |item: &&Value| item["tool"] == "fs/write_text_file";
+    let hosted: Vec<&Value> = items.iter().filter(hosted).collect();
+    assert_eq!(hosted.len(), 1, "{items:#?}");
+    assert_eq!(hosted[0]["status"], "completed");
+    let path_of_asks = format!("/api/v1/asks?session={}", scene.session);
+    let asks = scene.server.api().get(&path_of_asks).await;
+    let asks = asks["asks"].as_array().expect("a list of asks").len();
+    assert_eq!(asks, 1, "it was asked once");
+
+    let edit = format!("edit: {}<<<three>>>3", path.display());
+    scene
+        .server
+        .api()
+        .prompt(&scene.session, &prompt(&edit))
+        .await;
+    let ask = scene.asked("notes.txt").await;
+    scene.answer(&ask, &json!({ "answer": "deny" })).await;
+    scene.comes_to_rest().await;
+    let written = std::fs::read_to_string(&path).expect("it can be read");
+    assert_eq!(written, "one\n2\nthree\n");
+    scene.comes_to_an_end().await;
+}
+
 macro_rules! with_each_agent {
     ($($agent:ident => $variant:ident),*) => {
         $(mod $agent {

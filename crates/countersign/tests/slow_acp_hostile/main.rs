@@ -18,12 +18,20 @@ use tokio::task::LocalSet;
 /// How much memory the server may have more than when it was idle, and each keeper at all, in KiB.
 const MORE: u64 = 64 * 1024;
 
+/// What agents are offered where it does not matter.
+const LITTLE: &str = "{}";
+/// Everything that an agent can be offered.
+const EVERYTHING: &str = "{ files = 'read_write', terminal = true, questions = 'forms_and_links' }";
+
 /// A server that has the hostile agent in each of these modes, under the name of the mode.
-async fn server(rows: &[Row]) -> TestServer {
+async fn server(rows: &[Row], capabilities: &str) -> TestServer {
     let program = peers::hostile_agent();
     let agents = rows.iter().map(|row| {
         let (name, program) = (row.mode.name(), program.display());
-        format!("[[agents]]\nname = '{name}'\ncommand = '{program}'\nargs = ['{name}']\n")
+        format!(
+            "[[agents]]\nname = '{name}'\ncommand = '{program}'\nargs = ['{name}']\n\
+             capabilities = {capabilities}\n"
+        )
     });
     let setup = Setup {
         engine_settings: agents.collect(),
@@ -34,7 +42,11 @@ async fn server(rows: &[Row]) -> TestServer {
 
 /// Plays the modes, `at_once` of them at a time.
 async fn each_comes_to_its_end(rows: &'static [Row], at_once: usize) {
-    let mut server = server(rows).await;
+    each_comes_to_its_end_with(rows, at_once, LITTLE).await;
+}
+
+async fn each_comes_to_its_end_with(rows: &'static [Row], at_once: usize, capabilities: &str) {
+    let mut server = server(rows, capabilities).await;
     LocalSet::new()
         .run_until(all_come_to_their_ends(&mut server, rows, at_once))
         .await;
@@ -44,11 +56,13 @@ async fn each_comes_to_its_end(rows: &'static [Row], at_once: usize) {
 
 /// Plays the modes in a workspace with a rule that allows `command`, and returns what was allowed, line by line.
 async fn with_a_rule(rows: &'static [Row], command: &str) -> Vec<Value> {
-    let server = server(rows).await;
+    let mut server = server(rows, LITTLE).await;
     allow(&server, command).await;
-    let wrong = LocalSet::new().run_until(play::all(server.api(), rows, 4));
-    let wrong = wrong.await;
+    let wrong = LocalSet::new()
+        .run_until(play::all(server.api(), rows, 4))
+        .await;
     assert!(wrong.is_empty(), "{wrong:#?}");
+    server.stop().await;
     let approved = std::fs::read_to_string(server.workspace().join(APPROVED));
     let approved = approved.unwrap_or_default();
     let lines = approved.lines().map(serde_json::from_str);
@@ -101,6 +115,11 @@ async fn words_that_the_protocol_does_not_know_approve_nothing() {
 #[tokio::test]
 async fn deaths_and_misdeeds_end_only_what_they_belong_to() {
     each_comes_to_its_end(table::DEEDS, 6).await;
+}
+
+#[tokio::test]
+async fn what_is_offered_is_reached_for_in_vain() {
+    each_comes_to_its_end_with(table::REACH, 4, EVERYTHING).await;
 }
 
 #[tokio::test]

@@ -165,6 +165,24 @@ pub(crate) const DEEDS: &[Row] = &[
     row(Mode::UnknownTerminal, Completed),
     row(Mode::OddElicitation, Completed),
     row(Mode::ElicitationOfAScript, Completed),
+    row(Mode::ReadOddFiles, Completed),
+    row(Mode::ReadFlood, Stuck),
+    row(Mode::TerminalFlood, Completed),
+    row(Mode::WaitFlood, Completed),
+];
+
+/// Reaching for what is not theirs where files and terminals are offered.
+pub(crate) const REACH: &[Row] = &[
+    row(Mode::ReadOutside, Completed),
+    row(Mode::ReadDevice, Completed),
+    row(Mode::WriteThroughLink, Completed),
+    row(Mode::WriteUnasked, Completed),
+    row(Mode::NastyTerminal, Completed),
+    row(Mode::UnknownTerminal, Completed),
+    row(Mode::ReadOddFiles, Completed),
+    row(Mode::ReadFlood, Stuck),
+    row(Mode::TerminalFlood, Completed),
+    row(Mode::WaitFlood, Completed),
 ];
 
 /// Silence, which takes as long as an agent is waited for.

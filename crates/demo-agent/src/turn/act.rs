@@ -57,6 +57,9 @@ impl Turn {
             .kind(ToolKind::Execute)
             .raw_input(json!({ "command": command, "cwd": directory }));
         self.act(call, Leave::Run, async || {
+            if self.host.runs {
+                return self.have_run(command, directory).await;
+            }
             let ended = command::run(command, directory).await;
             ended
                 .map_err(|error| format!("The command did not start: {error}"))
@@ -91,7 +94,11 @@ impl Turn {
             if now != before {
                 return Err("The file has changed since the question was asked.".to_owned());
             }
-            std::fs::write(&place, text).map_err(|error| error.to_string())?;
+            if self.host.writes {
+                self.have_written(&place, text).await?;
+            } else {
+                std::fs::write(&place, text).map_err(|error| error.to_string())?;
+            }
             Ok((String::new(), json!({ "written": text.len() })))
         })
         .await
@@ -107,15 +114,24 @@ impl Turn {
             .locations(vec![ToolCallLocation::new(&place)]);
         self.begin(&call).await;
         let read = if place.is_dir() {
-            list(&place)
+            list(&place).map_err(|error| error.to_string())
+        } else if self.host.reads {
+            let read = self.unless_cancelled(self.have_read(&place)).await;
+            let Ok(read) = read else {
+                let cancelled = Finished::of(Err("This was cancelled.".to_owned()));
+                self.finish(&call.tool_call_id, &[], cancelled).await;
+                return Err(Cancelled);
+            };
+            read.map(|text| beginning(text.as_bytes()))
         } else {
-            std::fs::read(&place).map(|bytes| beginning(&bytes))
+            let read = std::fs::read(&place).map(|bytes| beginning(&bytes));
+            read.map_err(|error| error.to_string())
         };
         let done = read.map(|text| {
             let size = text.len();
             (text, json!({ "bytes": size }))
         });
-        let result = Finished::of(done.map_err(|error| error.to_string()));
+        let result = Finished::of(done);
         self.finish(&call.tool_call_id, &[], result).await;
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! A person sees the whole raw input; the agent's own words for it are shown as such. A rule can only match
 //! what identifies the act itself: where that is not known there is no target, and a person has to decide.
 
-mod identity;
+pub(in crate::acp) mod identity;
 mod shown;
 
 use std::collections::BTreeSet;
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::acp::agents::{Agent, RefusalEffect};
 use crate::acp::ask::identity::Identity;
+use crate::acp::density::is_dense;
 use crate::acp::fields::Fields;
 use crate::acp::message::{Params, RpcId};
 use crate::acp::tool_call::{ToolCall, ToolCallChange, ToolCalls};
@@ -71,6 +72,22 @@ pub fn permission_ask_again(
     let look_up = |change: ToolCallChange| calls.get(&change.id).cloned().unwrap_or_default();
     let wanted = Wanted::read(&fields, look_up);
     ask_for(id, params, wanted, agent, directory)
+}
+
+/// What a `session/request_permission` itself says about the tool call that it names; nothing if it names none.
+pub fn tool_call_of(params: &Params) -> Option<ToolCallChange> {
+    named_call(&Fields::read(params.text()))
+}
+
+fn named_call(fields: &Fields<'_>) -> Option<ToolCallChange> {
+    let subject = fields.object("subject");
+    [
+        fields.object("toolCall"),
+        subject.object("toolCall"),
+        subject,
+    ]
+    .iter()
+    .find_map(ToolCallChange::read)
 }
 
 fn ask_for(
@@ -137,15 +154,7 @@ impl Wanted {
             .then(|| subject.text("command"))
             .flatten()
             .map(|command| (command, subject.text("cwd")));
-        let call = [
-            fields.object("toolCall"),
-            subject.object("toolCall"),
-            subject,
-        ]
-        .iter()
-        .find_map(ToolCallChange::read)
-        .map(join)
-        .unwrap_or_default();
+        let call = named_call(fields).map(join).unwrap_or_default();
         let words = [fields.text("title"), fields.text("description")];
         Self {
             call,
@@ -193,7 +202,8 @@ fn note<'a>(id: &str, kind: OptionKind, agent: &'a Agent) -> &'a str {
 
 /// Questions that come as a request for leave: so one agent asks them.
 fn questions(call: &ToolCall) -> Vec<Question> {
-    let Some(input) = call.input.as_deref() else {
+    let input = call.input.as_deref();
+    let Some(input) = input.filter(|input| !is_dense(input.get())) else {
         return vec![];
     };
     let parts = Fields::read(input.get()).objects("questions");

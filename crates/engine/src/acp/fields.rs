@@ -14,9 +14,10 @@ use serde_json::value::RawValue;
 /// The most fields or items that are looked at; no message of the protocol comes near.
 const LIMIT: usize = 10_000;
 
-/// The fields of an object.
+/// The fields of an object, as they came: of two with one name the last counts. Objects are small, and most are asked for
+/// a field or two, so that looking through them costs less than sorting them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fields<'a>(BTreeMap<Cow<'a, str>, &'a RawValue>);
+pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
     /// The fields of the object in `text`; none if it is no object.
@@ -26,7 +27,7 @@ impl<'a> Fields<'a> {
 
     /// A field that is there and not null.
     pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.get(name).copied().filter(|raw| raw.get() != "null")
+        self.find(name).filter(|raw| raw.get() != "null")
     }
 
     /// A field as a `T`.
@@ -70,12 +71,24 @@ impl<'a> Fields<'a> {
 
     /// Whether there is a field of this name, whatever it holds.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.find(name).is_some()
     }
 
     /// All fields in the order of their names.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        self.0.iter().map(|(name, raw)| (name.as_ref(), *raw))
+        let fields: BTreeMap<&str, &RawValue> = self
+            .0
+            .iter()
+            .map(|(name, raw)| (name.as_ref(), *raw))
+            .collect();
+        fields.into_iter()
+    }
+
+    fn find(&self, name: &str) -> Option<&'a RawValue> {
+        let mut last_first = self.0.iter().rev();
+        last_first
+            .find(|(known, _)| known == name)
+            .map(|(_, raw)| *raw)
     }
 
     /// Whether there is no field.
@@ -100,10 +113,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = BTreeMap::new();
+                let mut fields = Vec::new();
                 while let Some(Name(name)) = map.next_key()? {
                     if fields.len() < LIMIT {
-                        fields.insert(name, map.next_value()?);
+                        fields.push((name, map.next_value()?));
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }
@@ -165,6 +178,14 @@ mod tests {
         assert!(fields.object("a").is_empty());
         assert!(fields.has("a\n"));
         assert!(Fields::read("[]").is_empty());
+    }
+
+    #[test]
+    fn of_two_fields_with_one_name_the_last_counts() {
+        let fields = Fields::read(r#"{"b":1,"a":2,"a":3}"#);
+        assert_eq!(fields.get::<u64>("a"), Some(3));
+        let all: Vec<_> = fields.iter().map(|(name, raw)| (name, raw.get())).collect();
+        assert_eq!(all, [("a", "3"), ("b", "1")]);
     }
 
     #[test]

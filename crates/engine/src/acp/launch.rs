@@ -1,6 +1,6 @@
 //! Starting an ACP agent: which program, with what environment, and its streams held by the keeper.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -32,13 +32,11 @@ pub struct Launch {
 impl Launch {
     /// What the keeper has to keep. `own` is our own environment, of which a part is passed on.
     pub fn spec(self, own: impl IntoIterator<Item = (OsString, OsString)>) -> KeeperSpec {
-        let mut environment = allowed_environment(own, &self.inherit);
-        environment.insert(MARK.to_owned(), self.run.to_string());
         KeeperSpec {
+            environment: environment(self.run, &self.inherit, own),
             program: self.program.program,
             args: self.program.arguments,
             working_directory: self.directory,
-            environment,
             kept_variables: BTreeSet::new(),
             mark: Some(MARK.to_owned()),
             ready: ReadyRule::Started,
@@ -50,6 +48,17 @@ impl Launch {
             grace_ms: KeeperSpec::DEFAULT_GRACE_MS,
         }
     }
+}
+
+/// What an agent inherits of our `own` environment, and what runs for it: with the mark of its life.
+pub fn environment(
+    run: RunId,
+    inherit: &[String],
+    own: impl IntoIterator<Item = (OsString, OsString)>,
+) -> BTreeMap<String, String> {
+    let mut environment = allowed_environment(own, inherit);
+    environment.insert(MARK.to_owned(), run.to_string());
+    environment
 }
 
 #[cfg(test)]

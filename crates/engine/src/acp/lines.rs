@@ -6,10 +6,14 @@
 use std::mem;
 use std::ops::Range;
 
+use memchr::{memchr, memchr_iter};
 use serde::de::IgnoredAny;
 
 /// The longest line that is read, in bytes.
 pub const LINE_LIMIT: usize = 8 * 1024 * 1024;
+
+/// The most values that a line is taken apart into; what follows them stays together and is no message.
+const VALUES: usize = 1_000;
 
 /// The mark that some programs begin their output with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -115,7 +119,7 @@ impl LineReader {
             self.next = offset;
             self.state = State::Torn;
         }
-        while let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
+        while let Some(length) = memchr(b'\n', rest) {
             let (line, after) = rest.split_at(length + 1);
             self.next += line.len() as u64;
             self.end_line(&line[..length], &mut found);
@@ -175,7 +179,10 @@ fn take_line(bytes: &[u8], place: &Range<u64>, found: &mut Vec<Piece>) {
     }
     let ending = unmarked.len() - unmarked.trim_ascii_end().len();
     let mut start = place.start;
-    while let Some(length) = first_value(rest) {
+    for _ in 0..VALUES {
+        let Some(length) = first_value(rest) else {
+            break;
+        };
         let (value, after) = rest.split_at(length);
         let after = after.trim_ascii_start();
         if after.is_empty() {
@@ -204,14 +211,10 @@ fn first_value(bytes: &[u8]) -> Option<usize> {
     if bytes.first() != Some(&b'{') {
         return None;
     }
-    let mut closed = false;
     let suspicious = bytes.last() != Some(&b'}')
-        || bytes.iter().any(|byte| match byte {
-            b'{' => closed,
-            byte => {
-                closed = *byte == b'}' || (closed && byte.is_ascii_whitespace());
-                false
-            }
+        || memchr_iter(b'}', bytes).any(|place| {
+            let mut after = bytes[place + 1..].iter();
+            after.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
         });
     if !suspicious {
         return None;

@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::acp::density::tree;
+
 /// How much of a line that is noise is kept.
 const NOISE_LIMIT: usize = 2_000;
 
@@ -122,9 +124,9 @@ impl Params {
         serde_json::from_str(self.text())
     }
 
-    /// Reads it as any JSON.
+    /// Reads it as any JSON, unless it holds more values than any message does.
     pub fn value(&self) -> Result<Value, serde_json::Error> {
-        self.read()
+        tree(self.text())
     }
 }
 
@@ -155,6 +157,8 @@ impl RpcError {
     pub const CANCELLED: i64 = -32800;
     /// Somebody has to sign in first.
     pub const SIGN_IN: i64 = -32000;
+    /// It was not allowed. The protocol has no number for this; it is one of those that are free.
+    pub const DENIED: i64 = -32001;
     /// The resource does not exist.
     pub const NOT_FOUND: i64 = -32002;
 
@@ -164,7 +168,7 @@ impl RpcError {
     }
 
     fn read(error: &RawValue) -> Self {
-        let value: Value = serde_json::from_str(error.get()).unwrap_or_default();
+        let value = tree(error.get()).unwrap_or_default();
         let said = value.get("message").unwrap_or(&value);
         Self {
             code: value

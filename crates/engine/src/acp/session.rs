@@ -9,12 +9,13 @@ use agent_client_protocol_schema::v1::{
     SessionConfigOptionValue, SetSessionConfigOptionRequest, SetSessionModeRequest, TextContent,
     TextResourceContents,
 };
+use countersign_core::settings::{SessionSettings, SettingValue};
 use serde_json::json;
 
 use crate::acp::fields::Fields;
 use crate::acp::initialize::Shape;
 use crate::acp::message::{self, Params};
-use crate::acp::settings::Settings;
+use crate::acp::settings;
 
 /// Where a session works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,31 +125,22 @@ pub fn set_model(id: &str, session: &str, model: &str) -> Vec<u8> {
     message::request(id, "session/set_model", &params)
 }
 
-/// What something is to be set to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NewSetting {
-    /// The id of one of several.
-    Selected(String),
-    /// On or off.
-    Boolean(bool),
-}
-
 /// The line that sets something for a session.
 pub fn set_option(
     id: &str,
     shape: Shape,
     session: &str,
     option: &str,
-    setting: &NewSetting,
+    setting: &SettingValue,
 ) -> Vec<u8> {
     let value = match setting {
-        NewSetting::Selected(value) => SessionConfigOptionValue::value_id(value.clone()),
-        NewSetting::Boolean(on) => SessionConfigOptionValue::boolean(*on),
+        SettingValue::Selected(value) => SessionConfigOptionValue::value_id(value.clone()),
+        SettingValue::Boolean(on) => SessionConfigOptionValue::boolean(*on),
     };
     let params = SetSessionConfigOptionRequest::new(session.to_owned(), option.to_owned(), value);
     let mut params = json!(params);
     // Version 2 wants the kind of every value said.
-    if let (Shape::Two, NewSetting::Selected(_)) = (shape, setting) {
+    if let (Shape::Two, SettingValue::Selected(_)) = (shape, setting) {
         params["type"] = json!("id");
     }
     message::request(id, "session/set_config_option", &params)
@@ -193,12 +185,12 @@ fn embedded(resource: EmbeddedResourceResource) -> ContentBlock {
 }
 
 /// What an agent answers when a session begins, is loaded or resumed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SessionOpened {
     /// What the agent calls the session; only said of a new one.
     pub session: Option<String>,
     /// What can be set for it.
-    pub settings: Settings,
+    pub settings: SessionSettings,
 }
 
 /// Reads the answer to `session/new`, `session/load` or `session/resume`.
@@ -206,7 +198,7 @@ pub fn read_opened(result: &Params) -> SessionOpened {
     let fields = Fields::read(result.text());
     SessionOpened {
         session: fields.text("sessionId"),
-        settings: Settings::read(&fields),
+        settings: settings::read(&fields),
     }
 }
 
@@ -304,7 +296,7 @@ mod tests {
 
     #[test]
     fn version_two_is_told_the_kind_of_a_value() {
-        let selected = NewSetting::Selected("plan".to_owned());
+        let selected = SettingValue::Selected("plan".to_owned());
         assert_eq!(
             params(&set_option("a", Shape::Two, "s", "mode", &selected)),
             json!({ "sessionId": "s", "configId": "mode", "type": "id", "value": "plan" })
@@ -319,7 +311,7 @@ mod tests {
                 Shape::One,
                 "s",
                 "fast",
-                &NewSetting::Boolean(true)
+                &SettingValue::Boolean(true)
             )),
             json!({ "sessionId": "s", "configId": "fast", "type": "boolean", "value": true })
         );

@@ -1,99 +1,57 @@
 //! What can be set for a session: its mode, its model, and whatever else the agent offers.
 
-use serde::{Deserialize, Serialize};
+use countersign_core::settings::{
+    Alternative, ConfigOption, Selection, SessionSettings, Setting, SettingName, SettingValue, Way,
+};
 
 use crate::acp::fields::Fields;
+use crate::acp::initialize::Shape;
+use crate::acp::message::Params;
+use crate::acp::session;
 
-/// What can be set for a session, as the agent tells it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
-    /// The modes, where the agent has them in the older way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modes: Option<Selection>,
-    /// The models, where the agent has them in the older way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub models: Option<Selection>,
-    /// Everything else, and in newer agents these too.
-    pub options: Vec<ConfigOption>,
-}
-
-/// One of several.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Selection {
-    /// Which one it is now.
-    pub current: String,
-    /// Which ones it can be.
-    pub choices: Vec<Alternative>,
-}
-
-/// One that can be chosen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Alternative {
-    /// What the agent calls it.
-    pub id: String,
-    /// What people read.
-    pub name: String,
-    /// More about it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub description: String,
-    /// The heading that it stands under.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub group: String,
-}
-
-/// Something that can be set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConfigOption {
-    /// What the agent calls it.
-    pub id: String,
-    /// What people read.
-    pub name: String,
-    /// More about it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub description: String,
-    /// What it is about, such as `mode` or `model`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub category: String,
-    /// What it is set to.
-    #[serde(flatten)]
-    pub setting: Setting,
-}
-
-/// What something is set to, and what it could be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Setting {
-    /// One of several.
-    Select(Selection),
-    /// On or off.
-    Boolean {
-        /// Whether it is on.
-        on: bool,
-    },
-    /// Something that a later version knows; it can be shown and not set.
-    Unknown,
-}
-
-impl Settings {
-    pub(super) fn read(fields: &Fields<'_>) -> Self {
-        let legacy = |name: &str, current: &str, all: &str, id: &str| {
-            fields.raw(name)?;
-            let state = fields.object(name);
-            Some(Selection {
-                current: state.text_or_empty(current),
-                choices: state
-                    .objects(all)
-                    .iter()
-                    .filter_map(|one| alternative(one, id, ""))
-                    .collect(),
-            })
-        };
-        Self {
-            modes: legacy("modes", "currentModeId", "availableModes", "id"),
-            models: legacy("models", "currentModelId", "availableModels", "modelId"),
-            options: config_options(fields),
-        }
+/// Reads what an agent offers to set when a session begins or goes on.
+pub(super) fn read(fields: &Fields<'_>) -> SessionSettings {
+    let legacy = |name: &str, current: &str, all: &str, id: &str| {
+        fields.raw(name)?;
+        let state = fields.object(name);
+        Some(Selection {
+            current: state.text_or_empty(current),
+            choices: state
+                .objects(all)
+                .iter()
+                .filter_map(|one| alternative(one, id, ""))
+                .collect(),
+        })
+    };
+    SessionSettings {
+        modes: legacy("modes", "currentModeId", "availableModes", "id"),
+        models: legacy("models", "currentModelId", "availableModels", "modelId"),
+        options: config_options(fields),
+        ..SessionSettings::default()
     }
+}
+
+/// Reads the options in the answer to a request that set one; nothing if it tells of none.
+pub fn read_options(result: &Params) -> Option<Vec<ConfigOption>> {
+    let fields = Fields::read(result.text());
+    fields.raw("configOptions")?;
+    Some(config_options(&fields))
+}
+
+/// The line that sets `name` to `value`; nothing if the agent offers no way to.
+pub fn set(
+    id: &str,
+    shape: Shape,
+    session: &str,
+    offered: &SessionSettings,
+    (name, value): (&SettingName, &SettingValue),
+) -> Option<Vec<u8>> {
+    Some(match (offered.way(name)?, value) {
+        (Way::Mode, SettingValue::Selected(mode)) => session::set_mode(id, session, mode),
+        (Way::Model, SettingValue::Selected(model)) => session::set_model(id, session, model),
+        (Way::Mode | Way::Model, SettingValue::Boolean(_)) => return None,
+        (Way::Option(option), value) => session::set_option(id, shape, session, option, value),
+    })
 }
 
 /// The options in the field `configOptions`; those without an id are left out, for they cannot be set.
@@ -170,7 +128,7 @@ mod tests {
                 {"name": "no id"}
             ]
         }"#;
-        let settings = Settings::read(&Fields::read(text));
+        let settings = read(&Fields::read(text));
         assert_eq!(settings.modes.unwrap().choices.len(), 1);
         assert_eq!(settings.models.unwrap().choices[0].name, "a");
         let [mode, fast, later] = &settings.options[..] else {

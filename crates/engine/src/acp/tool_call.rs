@@ -4,14 +4,17 @@
 //! piece is kept, later ones over earlier ones, within a bound; a piece about a call that nobody has heard
 //! of begins one.
 
+mod retelling;
+
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use countersign_core::session::{FileDiff, Item, ToolStatus};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use similar::{Algorithm, TextDiff};
 
+use crate::acp::density::{is_dense, tree};
 use crate::acp::fields::Fields;
 
 /// The most calls that are kept.
@@ -19,7 +22,7 @@ const CALLS: usize = 512;
 /// The most text that is kept of all calls together, in bytes.
 const WEIGHT: usize = 8 * 1024 * 1024;
 
-/// How long a difference is looked for before a coarser one will do.
+/// How long the differences of one call are looked for, all together, before coarser ones will do.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// The largest change that a transcript shows; an ask shows every one.
 const SHOWN_CHANGE: usize = 256 * 1024;
@@ -155,9 +158,14 @@ impl ToolCallChange {
     }
 }
 
+/// By when the differences of one call have to be found.
+pub fn patience() -> Instant {
+    Instant::now() + PATIENCE
+}
+
 impl FileChange {
-    /// The change as a unified difference, whole.
-    pub fn patch(&self) -> String {
+    /// The change as a unified difference, whole; a coarser one will do after `deadline`.
+    pub fn patch(&self, deadline: Instant) -> String {
         let old = self.old.as_deref().unwrap_or_default();
         let before = match &self.old {
             Some(_) => self.path.as_str(),
@@ -165,21 +173,21 @@ impl FileChange {
         };
         TextDiff::configure()
             .algorithm(Algorithm::Myers)
-            .timeout(PATIENCE)
+            .deadline(deadline)
             .diff_lines(old, self.new.as_str())
             .unified_diff()
             .header(before, &self.path)
             .to_string()
     }
 
-    fn in_transcript(&self) -> FileDiff {
+    fn in_transcript(&self, deadline: Instant) -> FileDiff {
         let size = self.old.as_ref().map_or(0, String::len) + self.new.len();
         FileDiff {
             path: self.path.clone(),
             patch: if size > SHOWN_CHANGE {
                 format!("(a change of {size} bytes, which is not shown here)")
             } else {
-                self.patch()
+                self.patch(deadline)
             },
         }
     }
@@ -224,10 +232,18 @@ impl ToolCall {
         }
     }
 
-    /// What it is given, if that is known and not empty.
+    /// Whether it has ended, well or not.
+    pub fn has_ended(&self) -> bool {
+        match self.standing() {
+            ToolStatus::Completed | ToolStatus::Failed => true,
+            ToolStatus::Pending | ToolStatus::Running => false,
+        }
+    }
+
+    /// What it is given, if that is known and not empty. What holds too many values for a tree is its text.
     pub fn known_input(&self) -> Option<Value> {
         let input = self.input.as_deref().filter(|input| !is_empty(input))?;
-        serde_json::from_str(input.get()).ok()
+        tree_or_text(input)
     }
 
     /// The changes of files that it shows.
@@ -251,6 +267,7 @@ impl ToolCall {
 
     /// What it is in a transcript. Without a name it goes by the agent's words, which decide nothing here.
     pub fn item(&self) -> Item {
+        let deadline = patience();
         let named = [self.name.as_deref(), Some(&self.title), Some(&self.kind)];
         let tool = named.into_iter().flatten().find(|name| !name.is_empty());
         Item::Tool {
@@ -258,7 +275,10 @@ impl ToolCall {
             status: self.standing(),
             input: self.known_input().unwrap_or_else(|| json!({})),
             output: self.output_text(),
-            changes: self.changes().map(FileChange::in_transcript).collect(),
+            changes: self
+                .changes()
+                .map(|change| change.in_transcript(deadline))
+                .collect(),
             child: None,
         }
     }
@@ -282,10 +302,6 @@ impl ToolCall {
 
     /// All that is known of it, for the record.
     pub fn record(&self) -> Value {
-        let parsed = |raw: &Option<Box<RawValue>>| {
-            raw.as_deref()
-                .and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok())
-        };
         let changes: Vec<Value> = self
             .changes()
             .map(|change| json!({ "path": change.path, "old": change.old, "new": change.new }))
@@ -295,7 +311,7 @@ impl ToolCall {
             "name": self.name,
             "title": self.title,
             "kind": self.kind,
-            "input": parsed(&self.input),
+            "input": self.input.as_deref().and_then(tree_or_text),
             "changes": changes,
             "words": self.words().collect::<Vec<_>>(),
             "locations": self.locations,
@@ -320,6 +336,13 @@ impl ToolCall {
         let texts = self.id.len() + self.title.len() + self.kind.len() + self.status.len();
         raw(&self.input) + raw(&self.output) + content + locations + texts
     }
+}
+
+fn tree_or_text(raw: &RawValue) -> Option<Value> {
+    if is_dense(raw.get()) {
+        return Some(Value::from(raw.get()));
+    }
+    tree(raw.get()).ok()
 }
 
 fn is_empty(input: &RawValue) -> bool {
@@ -381,7 +404,7 @@ impl ToolCalls {
         self.order
             .iter()
             .filter_map(|id| self.calls.get(id))
-            .filter(|call| !has_ended(call))
+            .filter(|call| !call.has_ended())
     }
 
     fn is_over_bounds(&self) -> bool {
@@ -396,7 +419,7 @@ impl ToolCalls {
                     .iter()
                     .position(|id| id != kept && self.calls.get(id).is_some_and(wanted))
             };
-            let Some(position) = oldest(&has_ended).or_else(|| oldest(&|_| true)) else {
+            let Some(position) = oldest(&ToolCall::has_ended).or_else(|| oldest(&|_| true)) else {
                 return;
             };
             let gone = self.order.remove(position);
@@ -404,13 +427,6 @@ impl ToolCalls {
                 self.weight -= call.weight();
             }
         }
-    }
-}
-
-fn has_ended(call: &ToolCall) -> bool {
-    match call.standing() {
-        ToolStatus::Completed | ToolStatus::Failed => true,
-        ToolStatus::Pending | ToolStatus::Running => false,
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! Reading never fails: what nobody knows here has a name of its own.
 
-use serde::{Deserialize, Serialize};
+use countersign_core::session::{PlanStep, StepStatus};
+use countersign_core::settings::{ConfigOption, Cost, SlashCommand, Usage};
 
 use crate::acp::fields::Fields;
 use crate::acp::message::Params;
 use crate::acp::session::StopReason;
-use crate::acp::settings::{ConfigOption, config_options};
+use crate::acp::settings::config_options;
 use crate::acp::tool_call::{ToolCallChange, content_text};
 
 /// A piece of news about a session.
@@ -65,41 +66,6 @@ pub struct Chunk {
     pub message: Option<String>,
     /// The words.
     pub text: String,
-}
-
-/// A step of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanStep {
-    /// What is to be done.
-    pub text: String,
-    /// The agent's word for how important it is.
-    pub priority: String,
-    /// The agent's word for where it stands.
-    pub status: String,
-}
-
-/// A command that can begin a prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlashCommand {
-    /// Its name, without the slash.
-    pub name: String,
-    /// What it does.
-    pub description: String,
-    /// What can follow it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub hint: String,
-}
-
-/// How full an agent's memory is, and what was paid.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Tokens in use.
-    pub used: u64,
-    /// Tokens that fit.
-    pub size: u64,
-    /// What was paid so far, and in which currency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<(f64, String)>,
 }
 
 /// What an agent does.
@@ -183,8 +149,12 @@ fn chunk(update: &Fields<'_>) -> Chunk {
 fn step(entry: &Fields<'_>) -> PlanStep {
     PlanStep {
         text: entry.text_or_empty("content"),
-        priority: entry.text_or_empty("priority"),
-        status: entry.text_or_empty("status"),
+        status: match entry.text_or_empty("status").as_str() {
+            "completed" => StepStatus::Completed,
+            "in_progress" => StepStatus::InProgress,
+            // What nobody knows is not done.
+            _ => StepStatus::Pending,
+        },
     }
 }
 
@@ -196,8 +166,11 @@ fn command(entry: &Fields<'_>) -> Option<SlashCommand> {
     })
 }
 
-fn cost(fields: &Fields<'_>) -> Option<(f64, String)> {
-    Some((fields.get("amount")?, fields.text("currency")?))
+fn cost(fields: &Fields<'_>) -> Option<Cost> {
+    Some(Cost {
+        amount: fields.get("amount")?,
+        currency: fields.text("currency")?,
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 //! The engine and everything that came of it: who is left, who ended and how, and the end of them all.
+//!
+//! Whoever uses it is the subreaper of them all, and waits for no child by other means.
 
 use std::cell::OnceCell;
 use std::io;
@@ -9,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout_at};
 
 use super::state::ExitStatus;
+use super::terminals::Terminals;
 use crate::process::{ProcessIdentity, tree};
 
 /// How long children that were killed may take to be reaped.
@@ -18,10 +21,11 @@ const REAP_LIMIT: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// All descendants of this process, which is their subreaper.
-pub(super) struct Brood {
+pub(crate) struct Brood {
     own: ProcessIdentity,
     engine: Option<ProcessIdentity>,
     engine_status: OnceCell<ExitStatus>,
+    terminals: Terminals,
     child_ended: Signal,
 }
 
@@ -34,41 +38,47 @@ enum Children {
 
 impl Brood {
     /// Begins to watch, before there is anybody to be watched.
-    pub(super) fn of_this_process() -> io::Result<Self> {
+    pub(crate) fn of_this_process() -> io::Result<Self> {
         Ok(Self {
             own: ProcessIdentity::own()?,
             engine: None,
             engine_status: OnceCell::new(),
+            terminals: Terminals::default(),
             child_ended: signal(SignalKind::child())?,
         })
     }
 
-    pub(super) fn keeper(&self) -> ProcessIdentity {
+    pub(crate) fn keeper(&self) -> ProcessIdentity {
         self.own
     }
 
-    pub(super) fn engine(&self) -> Option<ProcessIdentity> {
+    /// The commands that run beside the engine.
+    pub(super) fn terminals(&self) -> &Terminals {
+        &self.terminals
+    }
+
+    pub(crate) fn engine(&self) -> Option<ProcessIdentity> {
         self.engine
     }
 
     /// Says which of the children is the engine. Nobody may be reaped before.
-    pub(super) fn add_engine(&mut self, engine: ProcessIdentity) {
+    pub(crate) fn add_engine(&mut self, engine: ProcessIdentity) {
         self.engine = Some(engine);
     }
 
     /// Waits for any child to end. Cancel-safe.
-    pub(super) async fn changed(&mut self) {
+    pub(crate) async fn changed(&mut self) {
         self.child_ended.recv().await;
     }
 
     /// Reaps whoever ended, and returns how the engine did if it is over.
-    pub(super) fn engine_status(&self) -> Option<ExitStatus> {
+    pub(crate) fn engine_status(&self) -> Option<ExitStatus> {
         self.reap();
         self.engine_status.get().cloned()
     }
 
     /// Waits until the engine is over, and not longer than until `deadline`.
-    pub(super) async fn engine_over(&mut self, deadline: Instant) {
+    pub(crate) async fn engine_over(&mut self, deadline: Instant) {
         while self.engine.is_some() && self.engine_status().is_none() {
             if timeout_at(deadline, self.changed()).await.is_err() {
                 return;
@@ -77,7 +87,8 @@ impl Brood {
     }
 
     /// Ends everybody. Returns how many could not be ended.
-    pub(super) async fn end(&mut self, grace: Duration) -> usize {
+    pub(crate) async fn end(&mut self, grace: Duration) -> usize {
+        self.terminals.close();
         let kill_at = Instant::now() + grace;
         let give_up_at = kill_at + REAP_LIMIT;
         loop {
@@ -123,6 +134,9 @@ impl Brood {
                     if number.is_some() && number == self.engine.map(|engine| engine.pid) {
                         // The first to end with this number is the engine; a later one is some orphan.
                         self.engine_status.get_or_init(|| exit_status(status));
+                    }
+                    if let Some(number) = number {
+                        self.terminals.note_end(number, &exit_status(status));
                     }
                 }
                 Ok(None) => return Children::Some,

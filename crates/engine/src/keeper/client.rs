@@ -22,6 +22,7 @@ use super::output::tail;
 use super::resident::LISTENING;
 use super::spec::{KeeperSpec, SPEC_FILE};
 use super::state::{Exit, Phase, STATE_FILE, State, Stopped};
+use super::terminals::TerminalClient as Terminals;
 use super::wire::{self, Lines, Notice, Request, Role};
 use crate::process::{self, ProcessIdentity};
 
@@ -225,6 +226,14 @@ impl Keeper {
         .await
     }
 
+    /// Returns the way to the commands that run beside the engine.
+    pub fn terminals(&self) -> Terminals {
+        Terminals {
+            directory: self.directory.clone(),
+            keeper: self.identity,
+        }
+    }
+
     /// Ends the engine and everything that came of it, and waits for the keeper to leave.
     ///
     /// An engine whose streams are held first sees the end of its input. What it still prints can be had meanwhile: the
@@ -293,7 +302,7 @@ impl Keeper {
 }
 
 /// Connects to the keeper, and to nobody else, and says hello.
-async fn call(
+pub(super) async fn call(
     directory: &RunDirectory,
     keeper: ProcessIdentity,
     role: Role,

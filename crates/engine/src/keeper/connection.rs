@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::held::{self, Hold};
 use super::state::{Phase, Stopped};
+use super::terminals::{self, Terminals, Wish as TerminalWish};
 use super::wire::{self, Lines, Notice, Request, Role};
 use crate::process::{ProcessIdentity, tree};
 
@@ -38,9 +39,10 @@ pub(super) async fn attend(
     stream: UnixStream,
     keeper: ProcessIdentity,
     news: News,
-    hold: Option<Hold>,
+    held: Held,
     events: mpsc::Sender<Event>,
 ) {
+    let Held { hold, terminals } = held;
     let admitted = admit(&stream, keeper);
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(reader);
@@ -51,6 +53,7 @@ pub(super) async fn attend(
             Ok(Ok(Some(Request::Hello(Role::Streams { from })))) => hold
                 .map(|hold| Wish::Streams { hold, from })
                 .ok_or_else(|| "the engine's streams are not held".to_owned()),
+            Ok(Ok(Some(Request::Hello(Role::Terminals)))) => Ok(Wish::Terminals),
             Ok(Ok(Some(Request::Stop { .. }))) => Err("say hello first".to_owned()),
             Ok(Ok(None)) => return,
             Ok(Err(error)) => Err(error.to_string()),
@@ -75,6 +78,10 @@ pub(super) async fn attend(
             held::attend(lines, writer, from, hold, news.stopped).await;
             false
         }
+        Wish::Terminals => {
+            look_after_terminals(lines, writer, &terminals).await;
+            false
+        }
     };
     // The keeper that no longer takes events is leaving.
     drop(events.send(Event::ServerWent { told_exit }).await);
@@ -84,6 +91,44 @@ pub(super) async fn attend(
 enum Wish {
     News,
     Streams { hold: Hold, from: u64 },
+    Terminals,
+}
+
+/// What the keeper holds for the engine.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    pub(super) hold: Option<Hold>,
+    pub(super) terminals: Terminals,
+}
+
+/// Takes one wish about the commands that run beside the engine, and does it.
+async fn look_after_terminals(lines: Lines, mut writer: OwnedWriteHalf, terminals: &Terminals) {
+    let mut lines = lines.within(terminals::LONGEST);
+    let wish = match timeout(HELLO_LIMIT, lines.next::<TerminalWish>()).await {
+        Ok(Ok(Some(wish))) => wish,
+        Ok(Ok(None)) | Err(_) => return,
+        Ok(Err(error)) => {
+            let refusal = terminals::Reply::Refused(error.to_string());
+            drop(wire::say(&mut writer, &refusal).await);
+            return;
+        }
+    };
+    let reply = match wish {
+        // Whoever goes away does not wait any more; other wishes are done to their end.
+        wish @ TerminalWish::Wait { .. } => tokio::select! {
+            reply = terminals.fulfil(wish) => reply,
+            _ = lines.next::<TerminalWish>() => return,
+        },
+        wish @ (TerminalWish::Start(_)
+        | TerminalWish::Output { .. }
+        | TerminalWish::Kill { .. }
+        | TerminalWish::KillAll
+        | TerminalWish::Release { .. }
+        | TerminalWish::List) => terminals.fulfil(wish).await,
+    };
+    if let Err(error) = wire::say(&mut writer, &reply).await {
+        tracing::debug!(error = %error, "a server did not hear what came of its wish");
+    }
 }
 
 /// Admits callers of the same user (or root) that do not descend from the keeper; anything unclear is refused.
@@ -133,8 +178,8 @@ async fn keep_informed(
                     continue;
                 }
                 Ok(Some(Request::Hello(Role::Server))) => continue,
-                Ok(Some(Request::Hello(Role::Streams { .. }))) => {
-                    Notice::Refused("streams have a connection of their own".to_owned())
+                Ok(Some(Request::Hello(Role::Streams { .. } | Role::Terminals))) => {
+                    Notice::Refused("that has a connection of its own".to_owned())
                 }
                 Ok(None) => return told_exit,
                 Err(error) => Notice::Refused(error.to_string()),

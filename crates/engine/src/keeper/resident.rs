@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::brood::Brood;
-use super::connection::{self, Event, News};
+use super::connection::{self, Event, Held, News};
 use super::directory::RunDirectory;
 use super::held::{Hold, Progress};
 use super::launch::{Launched, launch};
@@ -225,8 +225,9 @@ impl Resident {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         let news = News { phase: self.phase.subscribe(), stopped: self.stopped.subscribe() };
-                        let (keeper, hold) = (self.brood.keeper(), self.hold.clone());
-                        connections.spawn(connection::attend(stream, keeper, news, hold, event_sender.clone()));
+                        let keeper = self.brood.keeper();
+                        let held = Held { hold: self.hold.clone(), terminals: self.brood.terminals().clone() };
+                        connections.spawn(connection::attend(stream, keeper, news, held, event_sender.clone()));
                     }
                     Err(error) => {
                         tracing::warn!(error = %error, "a caller could not be taken");

@@ -39,6 +39,8 @@ pub(super) enum Role {
     ///
     /// What follows the keeper's answer is not in lines.
     Streams { from: u64 },
+    /// A server that has a wish about the commands that run beside the engine; it follows.
+    Terminals,
 }
 
 /// What the keeper says to a server.
@@ -62,6 +64,7 @@ pub(super) enum Notice {
 pub(super) struct Lines {
     reader: BufReader<OwnedReadHalf>,
     line: Vec<u8>,
+    longest: usize,
 }
 
 impl Lines {
@@ -69,14 +72,21 @@ impl Lines {
         Self {
             reader: BufReader::new(reader),
             line: Vec::new(),
+            longest: LONGEST_LINE,
         }
+    }
+
+    /// Reads lines of up to `longest` bytes from here on.
+    pub(super) fn within(mut self, longest: usize) -> Self {
+        self.longest = longest;
+        self
     }
 
     /// Returns the next value, `None` at the end of the conversation.
     ///
     /// Cancel-safe: what was read of a line is kept for the next call.
     pub(super) async fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let room = (LONGEST_LINE - self.line.len()) as u64;
+        let room = (self.longest - self.line.len()) as u64;
         (&mut self.reader)
             .take(room)
             .read_until(b'\n', &mut self.line)
@@ -86,7 +96,7 @@ impl Lines {
             self.line.clear();
             return Ok(Some(value));
         }
-        if self.line.len() >= LONGEST_LINE {
+        if self.line.len() >= self.longest {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "the line is too long",

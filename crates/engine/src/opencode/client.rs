@@ -8,12 +8,15 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::address::percent_encoded;
 use crate::opencode::delegation::Agent;
 use crate::opencode::endpoint::Endpoint;
 use crate::opencode::policy::ask_rules;
+use crate::opencode::prompt::PromptText;
 use crate::opencode::stream::Frames;
 use crate::opencode::wire::{
-    Message, Part, Permission, PermissionRule, QuestionRequest, Session, Status, ToolReference,
+    ListedSession, Message, Part, Permission, PermissionRule, QuestionRequest, Session, Status,
+    ToolReference,
 };
 
 /// How long opencode may take to answer; the first call for a directory sets a lot of things up.
@@ -78,19 +81,6 @@ pub enum Replied {
     Accepted,
     /// opencode does not know the request, or no longer.
     Unknown,
-}
-
-/// Something to say.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptText {
-    /// Makes a repetition harmless, together with the id of the part that is derived from it.
-    pub message_id: String,
-    /// The words.
-    pub text: String,
-    /// The model, as provider and model.
-    pub model: Option<(String, String)>,
-    /// The agent.
-    pub agent: Option<String>,
 }
 
 /// An opencode server.
@@ -208,6 +198,20 @@ impl Opencode {
         .map(drop)
     }
 
+    /// The newest sessions in a directory that nobody started for a sub-agent.
+    pub async fn sessions(
+        &self,
+        directory: &str,
+        limit: u32,
+    ) -> Result<Vec<ListedSession>, ClientError> {
+        let path = format!("/session?roots=true&limit={limit}");
+        let mut sessions: Vec<ListedSession> = self.get(&path, directory).await?;
+        sessions.retain(|ListedSession { session, .. }| {
+            session.parent_id.is_none() && session.directory == directory
+        });
+        Ok(sessions)
+    }
+
     /// A session, if there is one of that name.
     pub async fn session(
         &self,
@@ -224,21 +228,10 @@ impl Opencode {
         session: &str,
         prompt: &PromptText,
     ) -> Result<(), ClientError> {
-        let part = prompt.message_id.replacen("msg_", "prt_", 1);
-        let mut body = json!({
-            "messageID": prompt.message_id,
-            "parts": [{ "id": part, "type": "text", "text": prompt.text }],
-        });
-        if let Some((provider, model)) = &prompt.model {
-            body["model"] = json!({ "providerID": provider, "modelID": model });
-        }
-        if let Some(agent) = &prompt.agent {
-            body["agent"] = agent.as_str().into();
-        }
         let path = format!("/session/{session}/prompt_async");
         self.send(
             self.in_directory(Method::POST, &path, directory)
-                .json(&body),
+                .json(&prompt.body()),
         )
         .await
         .map(drop)
@@ -468,27 +461,4 @@ fn read_each<T: DeserializeOwned>(list: Vec<Value>) -> Result<Vec<(T, Value)>, C
     list.into_iter()
         .map(|raw| Ok((T::deserialize(&raw).map_err(ClientError::Unreadable)?, raw)))
         .collect()
-}
-
-/// A directory in the form that opencode takes in a header, where only ASCII may stand.
-fn percent_encoded(directory: &str) -> String {
-    directory
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                char::from(byte).to_string()
-            }
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_directory_is_sent_in_ascii() {
-        assert_eq!(percent_encoded("/srv/größe x"), "/srv/gr%C3%B6%C3%9Fe%20x");
-    }
 }

@@ -18,6 +18,18 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
+    /// Where it listens, for people: without whatever else a URL may carry.
+    pub fn address(&self) -> String {
+        let Ok(mut url) = reqwest::Url::parse(&self.base_url) else {
+            return "an address that cannot be read".to_owned();
+        };
+        url.set_query(None);
+        url.set_fragment(None);
+        // Only a URL without a host takes none, and has none to hide.
+        let _hostless = (url.set_username(""), url.set_password(None));
+        url.as_str().trim_end_matches('/').to_owned()
+    }
+
     /// The port, if the server is reached over the loopback address of this machine.
     pub fn loopback_port(&self) -> Option<u16> {
         let url = reqwest::Url::parse(&self.base_url).ok()?;
@@ -50,6 +62,24 @@ mod tests {
                 credentials: None,
             };
             assert_eq!(endpoint.loopback_port(), port, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_shown_has_no_secret_in_it() {
+        for (url, shown) in [
+            ("http://127.0.0.1:4096", "http://127.0.0.1:4096"),
+            (
+                "https://ada:s3cret@agents.example/one?auth_token=s3cret#s3cret",
+                "https://agents.example/one",
+            ),
+            ("s3cret", "an address that cannot be read"),
+        ] {
+            let endpoint = Endpoint {
+                base_url: url.to_owned(),
+                credentials: None,
+            };
+            assert_eq!(endpoint.address(), shown);
         }
     }
 

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use countersign_core::digest::Digest;
 use countersign_core::id::RunId;
@@ -17,7 +16,7 @@ use crate::opencode::policy;
 use crate::program;
 
 /// The oldest version that is known to do as it is told: older ones take replies and drop them.
-pub const OLDEST_VERSION: (u32, u32) = (1, 18);
+const OLDEST_VERSION: (u32, u32) = (1, 18);
 
 /// What opencode prints once it really answers; its port is open a second earlier.
 const READY_LINE: &str = "opencode server listening on ";
@@ -110,28 +109,18 @@ pub fn find_program(path: &OsString) -> Option<PathBuf> {
     program::find_program("opencode", path)
 }
 
-/// Asks a program for its version; nothing if it does not say one in time.
-pub async fn program_version(program: &Path) -> Option<String> {
-    let output = tokio::process::Command::new(program)
-        .arg("--version")
-        .env_remove(PASSWORD)
-        .stdin(std::process::Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = tokio::time::timeout(Duration::from_secs(20), output)
-        .await
-        .ok()?
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.lines()
-        .map(str::trim)
-        .find(|line| version_numbers(line).is_some())
-        .map(str::to_owned)
-}
-
 /// Whether a version is one that loses answers; one that cannot be read gets the benefit of the doubt.
 pub fn is_too_old(version: &str) -> bool {
     version_numbers(version).is_some_and(|numbers| numbers < OLDEST_VERSION)
+}
+
+/// What is wrong with such a version, and what to do.
+pub fn too_old(version: &str) -> String {
+    let (major, minor) = OLDEST_VERSION;
+    format!(
+        "opencode {version} is too old: it takes answers and drops them. Install {major}.{minor} or newer with \
+         `npm install -g opencode-ai@latest`"
+    )
 }
 
 fn version_numbers(version: &str) -> Option<(u32, u32)> {

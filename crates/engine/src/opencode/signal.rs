@@ -6,9 +6,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::opencode::wire::{
-    Message, MessageError, Part, Permission, QuestionRequest, Session, Status,
-};
+use crate::opencode::failure::MessageError;
+use crate::opencode::wire::{Message, Part, Permission, QuestionRequest, Session, Status};
 
 /// One announcement and the directory it is about.
 #[derive(Debug, Clone, PartialEq)]

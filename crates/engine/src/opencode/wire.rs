@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::opencode::failure::MessageError;
+
 /// A tool's wish for leave.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Permission {
@@ -92,6 +94,25 @@ pub struct Session {
     pub directory: String,
 }
 
+/// A session of a list.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ListedSession {
+    /// The session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// When things happened to it.
+    #[serde(default)]
+    pub time: SessionTime,
+}
+
+/// When things happened to a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+pub struct SessionTime {
+    /// When something last happened in it, in milliseconds since 1970.
+    #[serde(default)]
+    pub updated: f64,
+}
+
 /// What a session is doing; a session that is idle is not listed at all.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -144,38 +165,6 @@ pub struct MessageTime {
     /// When it was complete; absent while it grows, and for ever if the process died.
     #[serde(default)]
     pub completed: Option<u64>,
-}
-
-/// What went wrong with a message or a session.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct MessageError {
-    /// The kind of error.
-    #[serde(default)]
-    pub name: String,
-    /// More about it.
-    #[serde(default)]
-    pub data: Value,
-}
-
-impl MessageError {
-    /// Whether it only says that somebody stopped the turn.
-    pub fn is_abort(&self) -> bool {
-        self.name == "MessageAbortedError"
-    }
-
-    /// The words of the engine or the provider.
-    pub fn sentence(&self) -> String {
-        let said = self
-            .data
-            .get("message")
-            .and_then(Value::as_str)
-            .unwrap_or("no reason was given");
-        if self.name.is_empty() {
-            said.to_owned()
-        } else {
-            format!("{}: {said}", self.name)
-        }
-    }
 }
 
 /// A piece of a message.

@@ -74,6 +74,10 @@ pub(crate) fn withdraw_from_the_caller() -> io::Result<()> {
         Ok(_) | Err(Errno::PERM) => {}
         Err(error) => return Err(error.into()),
     }
+    stand_before_an_agent()
+}
+
+pub(crate) fn stand_before_an_agent() -> io::Result<()> {
     let none = Rlimit {
         current: Some(0),
         maximum: Some(0),

@@ -114,6 +114,12 @@ pub(crate) fn withdraw_from_the_caller() -> io::Result<()> {
         Ok(_) | Err(Errno::PERM) => {}
         Err(error) => return Err(error.into()),
     }
+    stand_before_an_agent()
+}
+
+/// Makes the calling process fit to start an agent: the new parent of every orphan among its descendants, closed to
+/// inspection by other processes of the same user, and with nothing of its caller's to pass on.
+pub(crate) fn stand_before_an_agent() -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let none = Rlimit {

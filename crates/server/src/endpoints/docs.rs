@@ -10,6 +10,7 @@ const JSON: &str = "application/json";
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
+const ICON: &str = "image/svg+xml";
 
 static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
     let document = crate::router::openapi();
@@ -46,6 +47,14 @@ pub(crate) async fn style() -> Response {
     respond(
         STYLE,
         Bytes::from_static(include_bytes!("../../assets/docs.css")),
+    )
+}
+
+/// What stands for the page in a browser's tab: the app's own.
+pub(crate) async fn icon() -> Response {
+    respond(
+        ICON,
+        Bytes::from_static(include_bytes!("../../../../web/src/icon.svg")),
     )
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use countersign_core::grant::Grant;
 use http::{StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -59,10 +58,10 @@ pub(crate) async fn metrics(
     State(server): State<Arc<Server>>,
     admitted: Admitted,
 ) -> Result<Response, ApiError> {
-    admitted.caller.require(Grant::Read)?;
+    let open_asks = Box::pin(server.broker.count_open_asks(&admitted.caller)).await?;
     let text = server
         .metrics
-        .write(server.feed.streams())
+        .write(open_asks, server.feed.streams())
         .map_err(|error| ApiError::internal(Arc::new(error) as Arc<_>))?;
     Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response())
 }

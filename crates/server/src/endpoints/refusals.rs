@@ -69,6 +69,18 @@ pub(crate) enum UnfitBody {
     Unprocessable(#[to_schema] ErrorBody),
 }
 
+/// How a request that takes a lot can be refused.
+#[derive(IntoResponses)]
+#[expect(
+    dead_code,
+    reason = "it is read by the OpenAPI document's macros alone"
+)]
+pub(crate) enum TooMany {
+    /// Too many at once; try again.
+    #[response(status = 429)]
+    TooMany(#[to_schema] ErrorBody),
+}
+
 /// How a request that needs an engine can be refused.
 #[derive(IntoResponses)]
 #[expect(

@@ -12,7 +12,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::auth::Admitted;
-use crate::endpoints::refusals::{Missing, Refused, Unavailable, Unfit, UnfitBody};
+use crate::endpoints::attachments;
+use crate::endpoints::refusals::{Missing, Refused, TooMany, Unavailable, Unfit, UnfitBody};
 use crate::error::ApiError;
 use crate::extract::{self, Id, Query};
 use crate::state::Server;
@@ -45,9 +46,10 @@ pub(crate) async fn list_sessions(
     }))
 }
 
-/// Starts a session.
+/// Starts a session, or takes up an earlier one.
 #[utoipa::path(post, path = "/api/v1/sessions", tag = "sessions", request_body = NewSession,
-    responses((status = 201, body = SessionView), Refused, Missing, UnfitBody, Unavailable))]
+    responses((status = 201, body = SessionView),
+        (status = 200, body = SessionView, description = "The earlier session, which was known here already"), Refused, Missing, UnfitBody, Unavailable))]
 pub(crate) async fn start_session(
     State(server): State<Arc<Server>>,
     admitted: Admitted,
@@ -59,8 +61,20 @@ pub(crate) async fn start_session(
         engine: new.engine,
         title: new.title,
     };
-    let session = broker.start_session(&admitted.caller, wish).await?;
-    Ok((StatusCode::CREATED, Json(view(session))))
+    let (session, is_new) = match new.earlier {
+        Some(native_id) => {
+            broker
+                .take_up_session(&admitted.caller, wish, &native_id)
+                .await?
+        }
+        None => (broker.start_session(&admitted.caller, wish).await?, true),
+    };
+    let status = if is_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok((status, Json(view(session))))
 }
 
 /// Shows a session.
@@ -107,24 +121,28 @@ pub(crate) async fn list_items(
 /// Says something in a session. The same turn id again says nothing twice.
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/prompt", tag = "sessions",
     params(("id" = SessionId, Path)), request_body = PromptRequest,
-    responses((status = 202, body = PromptTaken), Refused, Missing, UnfitBody, Unavailable))]
+    responses((status = 202, body = PromptTaken), Refused, Missing, UnfitBody, TooMany, Unavailable))]
 pub(crate) async fn prompt_session(
     State(server): State<Arc<Server>>,
     admitted: Admitted,
     Id(id): Id<SessionId>,
-    extract::Json(request): extract::Json<PromptRequest>,
+    extract::LongJson(request): extract::LongJson<PromptRequest>,
 ) -> Result<(StatusCode, Json<PromptTaken>), ApiError> {
     let PromptRequest {
         text,
         turn,
         model,
+        mode,
         agent,
+        attachments,
     } = request;
     let wish = PromptWish {
         turn,
         text,
         model,
+        mode,
         agent,
+        attachments: attachments::wishes(attachments)?,
     };
     let turn = server.broker.prompt(&admitted.caller, id, wish).await?;
     Ok((
@@ -156,5 +174,6 @@ fn view(context: SessionContext) -> SessionView {
         turn: context.turn,
         open_asks: context.open_asks,
         may_prompt: context.may_prompt,
+        takes: context.takes,
     }
 }

@@ -56,5 +56,6 @@ pub(crate) async fn revoke_token(
     Id(id): Id<TokenId>,
 ) -> Result<StatusCode, ApiError> {
     server.broker.revoke_token(&admitted.caller, id).await?;
+    server.streams.end(id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -99,13 +99,52 @@ async fn who_may_not_answer_is_told_which_grant_is_missing_and_changes_nothing()
 }
 
 #[tokio::test]
+async fn an_always_with_a_pattern_settles_what_is_like_it_from_then_on() {
+    let stage = Stage::new().await;
+    let owner = stage.client(Role::Owner).await;
+    let collaborator = stage.client(Role::Collaborator).await;
+    let ask = stage.edit("src/a.rs").await.id;
+    let always = json!({ "answer": "allow_always", "scope": "workspace", "pattern": "src/**" });
+    let taken = collaborator.post(&path(ask), &always).await;
+    assert_eq!(taken.status, 200, "{taken:?}");
+    assert_eq!(taken.json()["answer"]["pattern"], "src/**");
+    // The same again is no rival; another reach is.
+    assert_eq!(collaborator.post(&path(ask), &always).await.status, 200);
+    let wider = json!({ "answer": "allow_always", "scope": "workspace", "pattern": "**" });
+    assert_eq!(collaborator.post(&path(ask), &wider).await.status, 409);
+
+    let rules = owner.get("/api/v1/rules").await.json();
+    let rule = &rules["rules"][0];
+    assert_eq!(rules["rules"].as_array().unwrap().len(), 1, "{rules}");
+    assert_eq!(
+        (&rule["match"], &rule["pattern"], &rule["tool"]),
+        (&json!("glob"), &json!("src/**"), &json!("edit"))
+    );
+    for (target, state) in [("src/deep/b.rs", "answered"), ("build.rs", "open")] {
+        assert_eq!(stage.edit(target).await.state.phase().name(), state);
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_does_not_fit_is_422() {
     let stage = Stage::new().await;
     let owner = stage.client(Role::Owner).await;
     let ask = stage.ask("make").await.id;
     let question = stage.question().await.id;
+    let edit = stage.edit("src/a.rs").await.id;
     for (ask, body) in [
         (ask, json!({ "answer": "maybe" })),
+        (ask, json!({ "answer": "allow_always", "pattern": "ma*" })),
+        (edit, json!({ "answer": "allow_once", "pattern": "src/**" })),
+        (
+            edit,
+            json!({ "answer": "allow_always", "pattern": "docs/**" }),
+        ),
+        (
+            edit,
+            json!({ "answer": "allow_always", "pattern": "src/[" }),
+        ),
+        (edit, json!({ "answer": "allow_always", "pattern": "" })),
         (ask, json!({ "answer": "allow_once", "reason": "because" })),
         (ask, json!({ "answer": "choices", "choices": [["sqlite"]] })),
         (

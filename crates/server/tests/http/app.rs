@@ -61,6 +61,7 @@ async fn the_api_can_be_read_without_a_token() {
         ("/api/docs", "text/html; charset=utf-8"),
         ("/api/docs/docs.js", "text/javascript; charset=utf-8"),
         ("/api/docs/docs.css", "text/css; charset=utf-8"),
+        ("/api/docs/icon.svg", "image/svg+xml"),
         ("/healthz", "application/json"),
         ("/readyz", "application/json"),
     ] {
@@ -73,4 +74,15 @@ async fn the_api_can_be_read_without_a_token() {
     let page = stage.nobody().get("/api/docs").await;
     let page = String::from_utf8(page.body.to_vec()).unwrap();
     assert!(!page.contains("<script>") && !page.contains("style=") && !page.contains("http"));
+}
+
+#[tokio::test]
+async fn a_server_whose_ledger_does_not_answer_lives_and_is_not_ready() {
+    let stage = Stage::new().await;
+    assert_eq!(stage.nobody().get("/readyz").await.status, 200);
+    stage.store.close().await;
+    let ready = stage.nobody().get("/readyz").await;
+    assert_eq!(ready.status, 503);
+    assert_eq!(ready.json()["status"], "the ledger does not answer");
+    assert_eq!(stage.nobody().get("/healthz").await.status, 200);
 }

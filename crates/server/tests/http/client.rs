@@ -15,7 +15,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
 
 /// Nothing that a test waits for takes longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone)]
 enum Way {

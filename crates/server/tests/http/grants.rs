@@ -1,8 +1,12 @@
 //! Every route × every kind of caller.
 
+use countersign_core::actor::ActorKind;
 use countersign_core::ask::Withdrawal;
+use countersign_core::attachment::{Attachment, AttachmentKind};
+use countersign_core::delivery::Evidence;
 use countersign_core::grant::{Grant, Role};
-use countersign_core::id::{AskId, RuleId, RunId, SessionId, TokenId};
+use countersign_core::id::{AskId, AttachmentId, RuleId, RunId, SessionId, TokenId, TurnId};
+use countersign_store::{Attached, NewTurn};
 use http::Method;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -29,11 +33,15 @@ fn wants(operation: &str) -> (Wants, Value) {
         "me" | "sign_out" => (Wants::AnyCaller, Value::Null),
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
-        | "list_alarms" | "follow_events" => (Wants::Grant(Read), Value::Null),
+        | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" => {
+            (Wants::Grant(Read), Value::Null)
+        }
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
         "start_session" => (Wants::Grant(Prompt), json!({})),
         "prompt_session" => (Wants::Grant(Prompt), json!({ "text": "hello" })),
-        "cancel_session" => (Wants::Grant(Prompt), Value::Null),
+        // It wants `answer` as well, which every role has that has `prompt`.
+        "change_settings" => (Wants::Grant(Prompt), json!({ "mode": "plan" })),
+        "cancel_session" | "list_earlier_sessions" => (Wants::Grant(Prompt), Value::Null),
         "list_tokens" | "revoke_token" | "revoke_rule" | "list_audit" | "verify_audit" => {
             (Wants::Grant(Administer), Value::Null)
         }
@@ -85,16 +93,50 @@ async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
             stage.store.withdraw(ask, &why, now()).await.unwrap();
             ask.to_string()
         }
-        "show_session" | "list_items" | "prompt_session" | "cancel_session" => {
-            stage.session.to_string()
-        }
+        "show_session" | "list_items" | "prompt_session" | "cancel_session" | "show_settings"
+        | "change_settings" => stage.session.to_string(),
+        "show_attachment" => attachment(stage).await,
         "revoke_token" => token(stage).await,
         "revoke_rule" => rule(stage).await,
         _ => String::new(),
     };
     path.replace("{id}", &id)
+        .replace("{name}", "opencode")
         .replace("{run}", &RunId::generate(now()).to_string())
         .replace("{ask}", &AskId::generate(now()).to_string())
+}
+
+async fn attachment(stage: &Stage) -> String {
+    let id = AttachmentId::generate(now());
+    let attached = Attached {
+        attachment: Attachment {
+            id,
+            kind: AttachmentKind::Text,
+            name: "notes.md".to_owned(),
+            media_type: None,
+            size: 4,
+            kept: true,
+        },
+        bytes: Some(b"text".to_vec()),
+    };
+    let turn = TurnId::generate(now());
+    let new = NewTurn {
+        id: turn,
+        session: stage.session,
+        native_id: turn.to_string(),
+        prompt: "look".to_owned(),
+        model: None,
+        agent: None,
+        follows: None,
+        mode: None,
+    };
+    let ada = stage.store.actor(ActorKind::Person, "ada", now()).await;
+    stage
+        .store
+        .begin_turn_with(stage.workspace, new, &[attached], &ada.unwrap(), now())
+        .await
+        .unwrap();
+    id.to_string()
 }
 
 async fn token(stage: &Stage) -> String {
@@ -184,6 +226,23 @@ async fn every_route_lets_in_whoever_holds_its_grant_and_nobody_else() {
 }
 
 #[tokio::test]
+async fn one_thing_is_set_at_a_time_and_only_what_is_offered() {
+    let stage = Stage::new().await;
+    let path = format!("/api/v1/sessions/{}/settings", stage.session);
+    let owner = stage.client(Role::Owner).await;
+    let unfit = owner.post(&path, &json!({ "mode": "plan" })).await;
+    assert_eq!(unfit.status, 422);
+    for body in [
+        json!({}),
+        json!({ "option": "x" }),
+        json!({ "mode": "a", "model": "b" }),
+    ] {
+        let reply = owner.post(&path, &body).await;
+        assert_eq!(reply.status, 422, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn a_thing_that_is_not_there_is_404_whatever_its_id_looks_like() {
     let stage = Stage::new().await;
     let owner = stage.client(Role::Owner).await;
@@ -239,6 +298,12 @@ async fn figures_tell_of_asks_streams_and_requests() {
     owner.post(&path, &json!({ "answer": "allow_once" })).await;
     // The figures follow the events: once the stream has the answer, so have they.
     while events.next().await.unwrap().data["state"] != "answered" {}
+    let announced = Evidence::Announced {
+        event: "permission.replied".to_owned(),
+    };
+    let delivered = stage.store.mark_delivered(ask.id, &announced, now());
+    assert!(delivered.await.unwrap());
+    while events.next().await.unwrap().data["state"] != "delivered" {}
     // Two looks at the ask that is left are one seeing.
     for _ in 0..2 {
         owner.get("/api/v1/asks?state=open").await;
@@ -252,7 +317,9 @@ async fn figures_tell_of_asks_streams_and_requests() {
         "countersign_asks_total{state=\"open\"} 2",
         "countersign_asks_total{state=\"answered\"} 1",
         "countersign_ask_time_to_see_seconds_count 1",
+        "countersign_asks_total{state=\"delivered\"} 1",
         "countersign_ask_time_to_answer_seconds_count 1",
+        "countersign_ask_time_to_deliver_seconds_count 1",
         "countersign_requests_total{route=\"/api/v1/asks/{id}/answer\",status=\"200\"} 1",
     ] {
         assert!(

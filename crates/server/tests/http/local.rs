@@ -31,8 +31,37 @@ async fn a_token_that_is_shown_on_the_socket_counts_for_what_it_is() {
 }
 
 #[tokio::test]
+async fn a_program_at_the_socket_may_hand_asks_in_without_a_token_and_nowhere_else() {
+    let stage = Stage::new().await;
+    let run = serde_json::json!({ "directory": "/", "program": "acp_proxy", "version": "1" });
+    let local = Client::local(&stage.socket);
+    let unserved = local.post("/api/v1/door/runs", &run).await;
+    assert_eq!(unserved.status, 422, "only the directory is wrong");
+    let token = stage.token(Role::Owner).await;
+    let owner = Client::local(&stage.socket).with("authorization", &format!("Bearer {token}"));
+    assert_eq!(owner.post("/api/v1/door/runs", &run).await.status, 403);
+    let liar = Client::local(&stage.socket).with("authorization", "Bearer cs_wrong");
+    assert_eq!(liar.post("/api/v1/door/runs", &run).await.status, 401);
+}
+
+#[tokio::test]
 async fn the_socket_is_no_way_for_a_cookie() {
     let stage = Stage::new().await;
-    let client = Client::local(&stage.socket).with("cookie", "countersign=cs_wrong");
-    assert_eq!(client.get("/api/v1/me").await.json()["surface"], "cli");
+    let (cookie, page_key) = stage.browser_secret(Role::Viewer).await;
+    let show = |client: Client| {
+        client
+            .with("cookie", &cookie)
+            .with("x-countersign-page", &page_key)
+    };
+    let in_browser = show(stage.nobody()).get("/api/v1/me").await.json();
+    assert_eq!(in_browser["surface"], "web");
+    assert_eq!(in_browser["grants"], serde_json::json!(["read"]));
+    // Whoever opens the socket is the owner, whatever else he shows.
+    let on_socket = show(Client::local(&stage.socket));
+    let on_socket = on_socket.get("/api/v1/me").await.json();
+    assert_eq!(on_socket["surface"], "cli");
+    assert!(
+        on_socket["grants"].as_array().unwrap().len() > 1,
+        "{on_socket}"
+    );
 }

@@ -9,16 +9,25 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::stage::Stage;
 
-/// Every path that takes a body, with a body that it takes.
-fn targets(stage: &Stage, ask: &str) -> Vec<(String, Value)> {
-    vec![
+/// A path that takes a body, who may call it, and a body that it takes.
+struct Target {
+    path: String,
+    client: Client,
+    good: Value,
+}
+
+/// Every path that takes a body.
+async fn targets(stage: &Stage) -> Vec<Target> {
+    let ask = stage.ask("make").await.id;
+    let session = stage.session;
+    let of_people = [
         (
             format!("/api/v1/asks/{ask}/answer"),
             json!({ "answer": "deny", "reason": "no" }),
         ),
         ("/api/v1/sessions".to_owned(), json!({ "title": "Fix" })),
         (
-            format!("/api/v1/sessions/{}/prompt", stage.session),
+            format!("/api/v1/sessions/{session}/prompt"),
             json!({ "text": "hello", "model": "a/b", "agent": "build" }),
         ),
         (
@@ -33,6 +42,53 @@ fn targets(stage: &Stage, ask: &str) -> Vec<(String, Value)> {
         (
             "/api/v1/rules".to_owned(),
             json!({ "tool": "edit", "verdict": "deny", "match": "glob", "pattern": "*.md" }),
+        ),
+    ];
+    let owner = stage.client(Role::Owner).await;
+    let agent = stage.client(Role::Agent).await;
+    let of_people = of_people.map(|(path, good)| (path, good, &owner));
+    let workspaces = owner.get("/api/v1/workspaces").await.json();
+    let of_programs = of_programs(&agent, &workspaces["workspaces"][0]["path"]).await;
+    let of_programs = of_programs.map(|(path, good)| (path, good, &agent));
+    let typed = |client: &Client| client.with("content-type", "application/json");
+    of_people
+        .into_iter()
+        .chain(of_programs)
+        .map(|(path, good, client)| Target {
+            path,
+            client: typed(client),
+            good,
+        })
+        .collect()
+}
+
+/// What a program that hands its asks in sends, once it has announced itself and asked.
+async fn of_programs(agent: &Client, directory: &Value) -> [(String, Value); 4] {
+    let runs = "/api/v1/door/runs".to_owned();
+    let life = json!({ "directory": directory, "program": "opencode", "version": "1.18.33" });
+    let begun = agent.post(&runs, &life).await;
+    assert_eq!(begun.status, 201, "{begun:?}");
+    let run = format!("{runs}/{}", begun.json()["run"].as_str().unwrap());
+    let request = json!({
+        "id": "per_door", "sessionID": "ses_door", "permission": "bash", "patterns": ["make"],
+        "metadata": { "command": "make" }, "always": [],
+    });
+    let session = json!({ "id": "ses_door", "title": "Fix the build", "agent": "build" });
+    let asks = format!("{run}/asks");
+    let ask = json!({ "kind": "permission", "request": request, "session": session });
+    let handed_in = agent.post(&asks, &ask).await;
+    assert_eq!(handed_in.status, 201, "{handed_in:?}");
+    let report = format!(
+        "{asks}/{}/report",
+        handed_in.json()["ask"].as_str().unwrap()
+    );
+    [
+        (runs, life),
+        (format!("{run}/alive"), json!({ "process": null })),
+        (asks, ask),
+        (
+            report,
+            json!({ "outcome": "answered_here", "reply": "once" }),
         ),
     ]
 }
@@ -102,25 +158,21 @@ fn spoil(good: &Value, spoiling: Spoiling) -> Vec<u8> {
 #[test]
 fn no_body_makes_the_server_fail() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (stage, client, targets) = runtime.block_on(async {
+    let (stage, targets) = runtime.block_on(async {
         let stage = Stage::new().await;
-        let client = stage
-            .client(Role::Owner)
-            .await
-            .with("content-type", "application/json");
-        let ask = stage.ask("make").await.id.to_string();
-        let targets = targets(&stage, &ask);
-        (stage, client, targets)
+        let targets = targets(&stage).await;
+        (stage, targets)
     });
     let cases = (0..targets.len(), spoiling());
     TestRunner::new(ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(600)
+        ..ProptestConfig::with_cases(1_000)
     })
     .run(&cases, |(target, spoiling)| {
-        let (path, good) = &targets[target];
+        let Target { path, client, good } = &targets[target];
         let body = spoil(good, spoiling);
         let reply = runtime.block_on(client.send(Method::POST, path, body));
+        prop_assert!(!matches!(reply.status, 401 | 403), "{path} gave {reply:?}");
         // Without an engine, talking to one is the one thing that cannot be done.
         let served = reply.status < 500 || reply.status == 503;
         prop_assert!(served, "{path} gave {reply:?}");

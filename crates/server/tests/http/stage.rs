@@ -14,7 +14,7 @@ use countersign_store::NewAsk;
 use rand::RngExt as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -40,11 +40,16 @@ impl Stage {
     }
 
     pub(crate) async fn with(settings: ServerSettings) -> Self {
+        Self::at(Clock::System, settings).await
+    }
+
+    /// A server whose time a test may set.
+    pub(crate) async fn at(clock: Clock, settings: ServerSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open_sqlite(&directory.path().join("ledger.db"))
             .await
             .unwrap();
-        let broker = Broker::start(store.clone(), broker_settings(&directory), Clock::System)
+        let broker = Broker::start(store.clone(), broker_settings(&directory), clock)
             .await
             .unwrap();
         let workspace = broker.workspaces()[0].0.id;
@@ -55,7 +60,7 @@ impl Stage {
         let run = store.begin_run(&engine, now()).await.unwrap().id;
         let session = store.put_session(&session(workspace)).await.unwrap().id;
 
-        let tcp = free_port().await;
+        let tcp = countersign_testkit::ports::listen();
         let address = tcp.local_addr().unwrap();
         let socket = directory.path().join("countersign.sock");
         let unix = UnixListener::bind(&socket).unwrap();
@@ -105,15 +110,21 @@ impl Stage {
 
     /// A browser that was paired, with the headers that browsers send.
     pub(crate) async fn browser(&self, role: Role) -> Client {
+        let (cookie, page_key) = self.browser_secret(role).await;
+        self.nobody()
+            .with("cookie", &cookie)
+            .with("x-countersign-page", &page_key)
+    }
+
+    /// What a browser that was paired holds: its cookie, and the page's half of the secret.
+    pub(crate) async fn browser_secret(&self, role: Role) -> (String, String) {
         let reply = self.pair(&self.code(role).await).await;
         assert_eq!(reply.status, 200, "{reply:?}");
         let cookie = reply.header("set-cookie").unwrap();
         let (cookie, _) = cookie.split_once(';').unwrap();
         let body = reply.json();
         let page_key = body["page_key"].as_str().unwrap();
-        self.nobody()
-            .with("cookie", cookie)
-            .with("x-countersign-page", page_key)
+        (cookie.to_owned(), page_key.to_owned())
     }
 
     /// A one-time code.
@@ -140,6 +151,16 @@ impl Stage {
             shown: vec![],
         };
         self.open(subject, json!({ "command": command })).await
+    }
+
+    /// Leave to change the file at `path`, asked for by the session.
+    pub(crate) async fn edit(&self, path: &str) -> Ask {
+        let subject = Subject::Permission {
+            tool: "edit".to_owned(),
+            targets: vec![path.to_owned()],
+            shown: vec![],
+        };
+        self.open(subject, json!({ "path": path })).await
     }
 
     /// A question to the user.
@@ -189,13 +210,20 @@ fn broker_settings(directory: &TempDir) -> Settings {
         data_directory: directory.path().to_owned(),
         own_program: "/nonexistent".into(),
         owner_name: "ada".to_owned(),
-        workspaces: vec![("/home/ada/project".to_owned(), "project".to_owned())],
+        workspaces: vec![(project(directory), "project".to_owned())],
         engine: EngineChoice::None,
         agents: Vec::new(),
         foreign_answer: ForeignAnswer::Abort,
         ask_expiry: None,
         lonely_limit_s: 60,
     }
+}
+
+/// The folder of the workspace, which is there.
+fn project(directory: &TempDir) -> String {
+    let path = directory.path().canonicalize().unwrap().join("project");
+    std::fs::create_dir(&path).unwrap();
+    path.to_str().unwrap().to_owned()
 }
 
 fn session(workspace: WorkspaceId) -> Session {
@@ -216,15 +244,4 @@ fn session(workspace: WorkspaceId) -> Session {
 
 pub(crate) fn now() -> Timestamp {
     Clock::System.now()
-}
-
-/// Below the ports that the system gives out by itself.
-async fn free_port() -> TcpListener {
-    for _ in 0..1_000 {
-        let port = rand::rng().random_range(10_000..32_000_u16);
-        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)).await {
-            return listener;
-        }
-    }
-    panic!("no port is free");
 }

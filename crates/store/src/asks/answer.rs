@@ -163,12 +163,17 @@ pub(super) async fn record_answer(
     Ok(state)
 }
 
-/// The rule that an "always" makes: exactly what the person was shown, as far as the person said.
+/// The rule that an "always" makes: what the person was shown or a pattern of it, as far as the person said.
 fn rule_of_always(ask: &Ask, answer: &Answer, now: Timestamp) -> Option<Rule> {
-    let Choice::AllowAlways { scope, expires_at } = &answer.choice else {
+    let Choice::AllowAlways {
+        scope,
+        pattern,
+        expires_at,
+    } = &answer.choice
+    else {
         return None;
     };
-    let (tool, matcher) = rule::always(&ask.subject).ok()?;
+    let (tool, matcher) = rule::always(&ask.subject, pattern.as_deref()).ok()?;
     Some(Rule {
         id: RuleId::generate(now),
         workspace: ask.workspace,

@@ -1,5 +1,6 @@
 //! Runs a test on each database: a fresh SQLite file, and a schema of its own in PostgreSQL.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
@@ -9,25 +10,41 @@ use crate::Store;
 /// Where the tests find a PostgreSQL server.
 const POSTGRES: &str = "COUNTERSIGN_TEST_POSTGRES";
 
+/// Where a ledger is.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// In a file.
+    Sqlite(PathBuf),
+    /// On a server, at this address.
+    Postgres(String),
+}
+
+impl Place {
+    /// Opens the ledger that is there, or makes it.
+    pub(super) async fn open(&self) -> Store {
+        match self {
+            Self::Sqlite(path) => Store::open_sqlite(path).await.unwrap(),
+            Self::Postgres(url) => Store::open_postgres(url).await.unwrap(),
+        }
+    }
+}
+
 /// Runs `body` on a fresh ledger of each kind. PostgreSQL is left out where no server is named.
 pub(super) async fn each_backend(body: impl AsyncFn(Store)) {
-    on_sqlite(&body).await;
-    on_postgres(async |url: &str| {
-        let store = Store::open_postgres(url).await.unwrap();
+    each_place(async |place: &Place| {
+        let store = place.open().await;
         Box::pin(body(store.clone())).await;
         store.close().await;
     })
     .await;
 }
 
-/// Runs `body` on a fresh SQLite file.
-pub(super) async fn on_sqlite(body: impl AsyncFn(Store)) {
+/// Runs `body` with an empty place for each kind of ledger. PostgreSQL is left out where no server is named.
+pub(super) async fn each_place(body: impl AsyncFn(&Place)) {
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::open_sqlite(&directory.path().join("ledger.db"))
-        .await
-        .unwrap();
-    Box::pin(body(store.clone())).await;
-    store.close().await;
+    let path = directory.path().join("ledger.db");
+    Box::pin(body(&Place::Sqlite(path))).await;
+    on_postgres(async |url: &str| body(&Place::Postgres(url.to_owned())).await).await;
 }
 
 /// Runs `body` with the address of an empty PostgreSQL schema, if a server is named.

@@ -1,4 +1,5 @@
-//! What the SQLite file promises: synced to the disk with each commit, and closed to everybody else.
+//! What is written stays written. What the SQLite file promises besides: synced to the disk with each commit, and
+//! closed to everybody else.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,6 +7,7 @@ use std::time::Duration;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
+use super::backend::{Place, each_place};
 use super::scene::Scene;
 use crate::database::Db;
 use crate::{Store, StoreError};
@@ -83,15 +85,17 @@ async fn nobody_else_can_open_the_file_while_a_ledger_is_open_on_it() {
 
 #[tokio::test]
 async fn what_was_written_is_there_when_the_ledger_is_opened_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("ledger.db");
-    let store = open(&path).await;
-    let scene = Scene::new(&store).await;
-    let ask = scene.open_command("per_1", "ls").await;
-    let head = *store.head().borrow();
-    store.close().await;
+    each_place(async |place: &Place| {
+        let store = place.open().await;
+        let scene = Scene::new(&store).await;
+        let ask = scene.open_command("per_1", "ls").await;
+        let head = *store.head().borrow();
+        store.close().await;
 
-    let store = open(&path).await;
-    assert_eq!(store.ask(ask.id).await.unwrap(), Some(ask));
-    assert_eq!(*store.head().borrow(), head);
+        let store = place.open().await;
+        assert_eq!(store.ask(ask.id).await.unwrap(), Some(ask));
+        assert_eq!(*store.head().borrow(), head);
+        store.close().await;
+    })
+    .await;
 }

@@ -1,7 +1,7 @@
 //! The ends of asks that nobody answered, and of an engine's life.
 
 use countersign_core::answer::Choice;
-use countersign_core::ask::{AskPhase, AskState, Withdrawal};
+use countersign_core::ask::{AskPhase, AskState, Elsewhere, Withdrawal};
 use countersign_core::delivery::{DeliveryState, Undeliverable};
 use countersign_core::event::{EnginePhase, EventBody};
 
@@ -39,6 +39,7 @@ async fn an_ask_ends_once() {
         let ask = scene.open_command("per_1", "ls").await;
         let why = Withdrawal::AnsweredElsewhere {
             reply: "once".to_owned(),
+            at: Elsewhere::Engine,
         };
         assert!(store.withdraw(ask.id, &why, at(2)).await.unwrap());
         let over = scene.ask(ask.id).await;

@@ -2,7 +2,7 @@
 
 use countersign_core::actor::{ActorKind, Surface};
 use countersign_core::answer::{Choice, Scope};
-use countersign_core::ask::{AskPhase, AskState, Withdrawal};
+use countersign_core::ask::{AskPhase, AskState, Subject, Withdrawal};
 use countersign_core::digest::Digest;
 use countersign_core::event::EventBody;
 use countersign_core::id::RuleId;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use super::backend::{each_backend, on_sqlite};
+use super::backend::each_backend;
 use super::scene::{Scene, always, at};
 use crate::{AskFilter, Opened};
 
@@ -172,6 +172,47 @@ async fn an_always_makes_exactly_the_rule_that_the_person_was_shown() {
 }
 
 #[tokio::test]
+async fn an_always_with_a_pattern_makes_a_rule_of_it() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let edit = |native_id: &str, path: &str| {
+            let mut new = scene.command(native_id, path);
+            new.subject = Subject::Permission {
+                tool: "edit".to_owned(),
+                targets: vec![path.to_owned()],
+                shown: vec![],
+            };
+            new
+        };
+        let ask = scene.open(edit("per_1", "src/a.rs")).await;
+        let pattern = "src/**".to_owned();
+        let choice = Choice::AllowAlways {
+            scope: Scope::Session,
+            pattern: Some(pattern.clone()),
+            expires_at: None,
+        };
+        let answered = scene.answer(ask.id, choice.clone()).await;
+        assert_eq!(
+            scene.ask(ask.id).await.state.answer().unwrap().choice,
+            choice
+        );
+
+        let made = answered.state.answer().unwrap().rule.unwrap();
+        let made = store.rule(made).await.unwrap().unwrap();
+        let wanted = Matcher::Glob { pattern };
+        assert_eq!((made.tool.as_str(), made.matcher), ("edit", wanted));
+        for (native_id, path, phase) in [
+            ("per_2", "src/deep/b.rs", AskPhase::Answered),
+            ("per_3", "build.rs", AskPhase::Open),
+        ] {
+            let opened = scene.open(edit(native_id, path)).await;
+            assert_eq!(opened.state.phase(), phase, "{path}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_always_for_the_workspace_reaches_every_session() {
     each_backend(async |store| {
         let scene = Scene::new(&store).await;
@@ -281,7 +322,7 @@ fn json_values() -> impl Strategy<Value = Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_engine_sent_is_kept_as_it_came() {
-    on_sqlite(async |store| {
+    each_backend(async |store| {
         let scene = Scene::new(&store).await;
         let mut runner = TestRunner::default();
         let outcome = runner.run(&json_values(), |raw| {

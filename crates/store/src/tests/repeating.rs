@@ -1,7 +1,7 @@
 //! Asks that are asked again after their engine died: what of the old answer still holds.
 
 use countersign_core::answer::{Choice, Scope};
-use countersign_core::ask::{AskPhase, AskState, Subject};
+use countersign_core::ask::{AskPhase, AskState, Elsewhere, Subject};
 use countersign_core::delivery::Undeliverable;
 use serde_json::json;
 
@@ -166,6 +166,7 @@ async fn what_was_settled_otherwise_is_not_carried_over() {
         scene.answer(elsewhere.id, Choice::AllowOnce).await;
         let why = Undeliverable::AnsweredElsewhere {
             reply: "reject".to_owned(),
+            at: Elsewhere::Engine,
         };
         store.give_up(elsewhere.id, &why, at(3)).await.unwrap();
         scene.restart_engine().await;

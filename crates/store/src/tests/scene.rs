@@ -182,6 +182,7 @@ pub(super) fn deny() -> Choice {
 pub(super) fn always(scope: Scope) -> Choice {
     Choice::AllowAlways {
         scope,
+        pattern: None,
         expires_at: None,
     }
 }

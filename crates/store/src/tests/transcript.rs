@@ -52,6 +52,41 @@ async fn an_item_is_rewritten_in_its_place() {
     .await;
 }
 
+#[tokio::test]
+async fn many_items_are_written_at_once_as_each_would_be() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let put = async |items: &[(&str, &str)]| {
+            let items: Vec<(String, Item)> = items
+                .iter()
+                .map(|(native_id, words)| ((*native_id).to_owned(), text(words)))
+                .collect();
+            let put = store.put_items(scene.workspace, scene.session, &items, at(1));
+            put.await.unwrap()
+        };
+        let before = store.refresh_head().await.unwrap();
+        assert_eq!(put(&[]).await, 0);
+        assert_eq!(put(&[("a", "1"), ("b", "2"), ("a", "3")]).await, 2);
+        assert_eq!(
+            put(&[("c", "4"), ("b", "5"), ("a", "3"), ("b", "6")]).await,
+            2
+        );
+        assert_eq!(put(&[("a", "3"), ("c", "4")]).await, 0);
+
+        let items = store.items(scene.session, 0, 10).await.unwrap();
+        let found: Vec<_> = items.iter().map(|it| (it.seq, it.item.clone())).collect();
+        assert_eq!(found, [(1, text("3")), (2, text("6")), (3, text("4"))]);
+        let events = store.events_after(before, 10).await.unwrap();
+        let session = scene.session;
+        let changed = [1, 2, 3, 2].map(|item| EventBody::ItemChanged { session, item });
+        let numbers: Vec<i64> = events.iter().map(|event| event.seq - before).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        let bodies: Vec<_> = events.into_iter().map(|event| event.body).collect();
+        assert_eq!(bodies, changed);
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn items_that_are_written_at_the_same_moment_each_have_their_place() {
     each_backend(async |store| {
@@ -86,6 +121,7 @@ async fn a_turn_begins_once_and_ends_once() {
                 native_id: "msg_1".to_owned(),
                 prompt: prompt.to_owned(),
                 model: Some("stub/large".to_owned()),
+                mode: None,
                 agent: None,
                 follows: None,
             };

@@ -38,9 +38,7 @@ pub(super) async fn finish(
     for (workspace, (seq, hash)) in heads {
         move_head(&mut batch, workspace, seq, hash);
     }
-    for (workspace, event) in events {
-        announce(&mut batch, *workspace, event, now);
-    }
+    announce(&mut batch, events, now);
     let numbers = transaction.commit_after(batch).await?;
     let head = numbers.last().map(|row| row.try_get(0)).transpose()?;
     Ok(head)
@@ -95,20 +93,24 @@ fn move_head(batch: &mut QueryBuilder<Sqlite>, workspace: WorkspaceId, seq: i64,
         .push(") ON CONFLICT (workspace) DO UPDATE SET seq = excluded.seq, hash = excluded.hash; ");
 }
 
-fn announce(
-    batch: &mut QueryBuilder<Sqlite>,
-    workspace: WorkspaceId,
-    event: &EventBody,
-    now: Timestamp,
-) {
+/// Numbers the events in their order, and has the last number returned.
+fn announce(batch: &mut QueryBuilder<Sqlite>, events: &[(WorkspaceId, EventBody)], now: Timestamp) {
+    let Ok(count @ 1..) = i64::try_from(events.len()) else {
+        return;
+    };
     batch
-        .push(
-            "UPDATE event_head SET seq = seq + 1; \
-             INSERT INTO events (seq, at, workspace, body) SELECT seq, ",
-        )
-        .separated(", ")
-        .push_bind(now.as_micros())
-        .push_bind(workspace.to_string())
-        .push_bind(to_json(event));
-    batch.push(" FROM event_head RETURNING seq; ");
+        .push("UPDATE event_head SET seq = seq + ")
+        .push_bind(count)
+        .push("; INSERT INTO events (seq, at, workspace, body) ");
+    batch.push_values(
+        (1 - count..).zip(events),
+        |mut row, (behind, (workspace, event))| {
+            row.push("(SELECT seq FROM event_head) + ")
+                .push_bind_unseparated(behind)
+                .push_bind(now.as_micros())
+                .push_bind(workspace.to_string())
+                .push_bind(to_json(event));
+        },
+    );
+    batch.push("; SELECT seq FROM event_head; ");
 }

@@ -245,6 +245,14 @@ pub enum Mode {
     OddElicitation,
     /// Asks the user to open an address that is no web page.
     ElicitationOfAScript,
+    /// Wants to read a pipe, a directory, a device by a link, and a file that is huge.
+    ReadOddFiles,
+    /// Wants to read a large file thousands of times, and reads none of the answers.
+    ReadFlood,
+    /// Wants a hundred terminals at once.
+    TerminalFlood,
+    /// Waits thousands of times for terminals that there are not.
+    WaitFlood,
 }
 
 impl Mode {
@@ -359,6 +367,10 @@ impl Mode {
         Self::UnknownTerminal,
         Self::OddElicitation,
         Self::ElicitationOfAScript,
+        Self::ReadOddFiles,
+        Self::ReadFlood,
+        Self::TerminalFlood,
+        Self::WaitFlood,
     ];
 
     /// Returns its name on the command line: `GluedLines` is `glued-lines`.
@@ -389,7 +401,7 @@ mod tests {
             assert_eq!(*mode as usize, place, "{mode:?}");
             assert_eq!(Mode::named(&mode.name()), Some(*mode));
         }
-        assert_eq!(Mode::ALL.last(), Some(&Mode::ElicitationOfAScript));
+        assert_eq!(Mode::ALL.last(), Some(&Mode::WaitFlood));
         assert_eq!(Mode::AuthRequired.name(), "auth-required");
         assert!(Mode::ALL.len() >= 40);
     }

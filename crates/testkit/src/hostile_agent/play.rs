@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::mode::Mode;
 use super::normal::SESSION;
 use super::script::{Act, Script, Stage, Survivor};
-use super::{APPROVED, LIFETIME, OUTLIVING};
+use super::{APPROVED, LIFETIME, OUTLIVING, REPLAY, TOO_MUCH, puppet, replay};
 
 /// The words on the command line that start a process that outlives the agent.
 const LINGER: &str = "--linger";
@@ -40,8 +40,12 @@ impl From<io::Error> for Exit {
 pub fn run(arguments: &[String]) -> ExitCode {
     std::thread::spawn(die_of_age);
     let word = arguments.first().map_or("", String::as_str);
+    if let [puppet::WORD, socket] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return puppet::run(Path::new(socket));
+    }
     match (word, Mode::named(word)) {
         (LINGER, _) => leave(linger),
+        (REPLAY, _) => replay::run(),
         (LINGER_STUBBORNLY, _) => deaf_to_term(|| leave(linger)),
         (_, Some(mode)) => Player::new(mode).play(),
         (_, None) => {
@@ -194,8 +198,25 @@ impl Player {
                 let outside = self.directory.join("..");
                 std::os::unix::fs::symlink(outside, self.directory.join("out"))?;
             }
+            Act::OddFiles => self.make_odd_files()?,
         }
         Ok(())
+    }
+
+    /// Makes what other agents in the same directory may have made already.
+    fn make_odd_files(&self) -> io::Result<()> {
+        let path = |name: &str| self.directory.join(name);
+        let made = Command::new("mkfifo")
+            .arg(path("odd-pipe"))
+            .stderr(Stdio::null())
+            .status()?;
+        let new = made.success();
+        if new {
+            std::fs::create_dir(path("odd-directory"))?;
+            std::os::unix::fs::symlink("/dev/zero", path("odd-device"))?;
+        }
+        File::create(path("odd-huge"))?.set_len(TOO_MUCH as u64 * 100)?;
+        std::fs::write(path("odd-large"), "A line of it.\n".repeat(70_000))
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -297,7 +318,7 @@ fn fill(out: &mut impl Write, size: usize) -> io::Result<()> {
     out.flush()
 }
 
-fn append(path: &Path, line: &str) -> io::Result<()> {
+pub(super) fn append(path: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     file.write_all(format!("{line}\n").as_bytes())
 }

@@ -226,6 +226,10 @@ impl Mode {
             Self::UnknownTerminal => reach::unknown_terminal(plain),
             Self::OddElicitation => reach::odd_elicitation(plain),
             Self::ElicitationOfAScript => reach::elicitation_of_a_script(plain),
+            Self::ReadOddFiles => reach::read_odd_files(plain),
+            Self::ReadFlood => reach::read_flood(plain),
+            Self::TerminalFlood => reach::terminal_flood(plain),
+            Self::WaitFlood => reach::wait_flood(plain),
         }
     }
 }

@@ -87,6 +87,8 @@ pub(super) enum Act {
     Outlive { count: usize, with: Survivor },
     /// Makes the link `out` in the session's directory, which leads out of it.
     Link,
+    /// Makes files in the session's directory that are none, or too large.
+    OddFiles,
 }
 
 /// How a process that outlives the agent behaves.

@@ -11,19 +11,20 @@ use serde_json::{Value, json};
 use super::asking::{Reply, Wish};
 use super::wire::now_micros;
 use super::world::World;
-use super::{Faults, Outcome, ReceivedReply, Shared};
+use super::{Faults, Happening, Outcome, ReceivedReply, Shared, Trace};
 
 pub(super) fn router(shared: Shared) -> Router {
     Router::new()
         .route("/__control/ask", post(ask))
         .route("/__control/question", post(question))
-        .route("/__control/asked", get(asked))
+        .route("/__control/happenings", get(happenings))
         .route("/__control/replies", get(replies))
         .route("/__control/session", post(restore_session))
         .route("/__control/event", post(announce))
         .route("/__control/drop-events", post(drop_events))
         .route("/__control/fault", post(fault))
         .route("/__control/foreign-reply", post(foreign_reply))
+        .route("/__control/forget", post(forget))
         .with_state(shared)
 }
 
@@ -72,6 +73,14 @@ pub(super) struct ForeignReplyBody {
     pub(super) id: String,
 }
 
+/// The body of `POST /__control/forget`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ForgetBody {
+    pub(super) id: String,
+    pub(super) trace: Trace,
+}
+
 async fn ask(State(shared): State<Shared>, Json(body): Json<AskBody>) -> Response {
     let wish = Wish::permission(&body.permission, &body.patterns, &body.metadata);
     open(&mut shared.world(), body.session, wish)
@@ -90,8 +99,8 @@ fn open(world: &mut World, session: Option<String>, wish: Wish) -> Response {
     }
 }
 
-async fn asked(State(shared): State<Shared>) -> Json<Vec<String>> {
-    Json(shared.world().asked.clone())
+async fn happenings(State(shared): State<Shared>) -> Json<Vec<Happening>> {
+    Json(shared.world().happenings.clone())
 }
 
 /// The real one finds its sessions again after a restart; this one is told of them.
@@ -131,6 +140,10 @@ async fn foreign_reply(
     Json(body): Json<ForeignReplyBody>,
 ) -> Json<bool> {
     Json(reply_as_foreigner(&mut shared.world(), &body.id))
+}
+
+async fn forget(State(shared): State<Shared>, Json(body): Json<ForgetBody>) -> Json<bool> {
+    Json(shared.world().forget(&body.id, body.trace))
 }
 
 /// Replies as somebody would who goes past Countersign: `once`, or an empty answer.

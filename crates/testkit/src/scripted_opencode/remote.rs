@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::control::{AskBody, EventBody, ForeignReplyBody, QuestionBody, SessionBody};
-use super::{Faults, ReceivedReply};
+use super::control::{AskBody, EventBody, ForeignReplyBody, ForgetBody, QuestionBody, SessionBody};
+use super::{Faults, Happening, ReceivedReply, Trace};
 
 /// The switches of a separate program.
 #[derive(Debug, Clone)]
@@ -96,9 +96,9 @@ impl RemoteControl {
         let _done: bool = self.post("event", &EventBody { kind, properties }).await;
     }
 
-    /// Returns the id of everything that was ever asked, oldest first.
-    pub async fn asked(&self) -> Vec<String> {
-        let request = self.http.get(format!("{}/__control/asked", self.url));
+    /// Returns what became of everything that was ever asked, oldest first.
+    pub async fn happenings(&self) -> Vec<Happening> {
+        let request = self.http.get(format!("{}/__control/happenings", self.url));
         read(request).await
     }
 
@@ -122,6 +122,12 @@ impl RemoteControl {
     pub async fn reply_as_foreigner(&self, id: &str) -> bool {
         self.post("foreign-reply", &ForeignReplyBody { id: id.to_owned() })
             .await
+    }
+
+    /// Makes it forget an ask without a word, and returns whether it was still open.
+    pub async fn forget(&self, id: &str, trace: Trace) -> bool {
+        let id = id.to_owned();
+        self.post("forget", &ForgetBody { id, trace }).await
     }
 
     async fn post<T: DeserializeOwned>(&self, what: &str, body: &impl Serialize) -> T {

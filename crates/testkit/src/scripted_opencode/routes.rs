@@ -98,7 +98,7 @@ async fn tool_ids() -> Json<Value> {
 }
 
 async fn global_events(State(shared): State<Shared>) -> Response {
-    shared.world().events.open(Scope::Global)
+    shared.world().listen()
 }
 
 async fn directory_events(

@@ -189,6 +189,13 @@ impl Transcript {
         });
     }
 
+    /// Removes a tool call as if it had never been.
+    pub(super) fn forget_tool(&mut self, call_id: &str) {
+        for message in &mut self.messages {
+            message.parts.retain(|part| part["callID"] != call_id);
+        }
+    }
+
     fn add_message(&mut self, information: Value) {
         self.messages.push(Message {
             info: information,

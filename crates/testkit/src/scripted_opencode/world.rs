@@ -6,22 +6,24 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
 use super::asking::{Kind, Reply, Wish};
-use super::event_stream::Events;
+use super::event_stream::{Events, Scope};
 use super::session::{Prompt, Session};
 use super::transcript::ToolEnd;
-use super::wire::new_id;
-use super::{Faults, Outcome, ReceivedReply, ReplyFault};
+use super::wire::{new_id, now_micros};
+use super::{Faults, Happening, Outcome, ReceivedReply, ReplyFault, Trace};
 
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) events: Events,
     pub(super) faults: Faults,
     pub(super) replies: Vec<ReceivedReply>,
-    /// Every request that was ever asked, oldest first.
-    pub(super) asked: Vec<String>,
+    /// What became of every request, oldest first.
+    pub(super) happenings: Vec<Happening>,
     /// The directory of requests that name none.
     pub(super) directory: String,
     started: Instant,
@@ -49,12 +51,23 @@ impl World {
             events: Events::new(),
             faults: Faults::default(),
             replies: Vec::new(),
-            asked: Vec::new(),
+            happenings: Vec::new(),
             directory,
             started: Instant::now(),
             sessions: BTreeMap::new(),
             pending: Vec::new(),
         }
+    }
+
+    /// Opens a stream of everything that happens from now on.
+    pub(super) fn listen(&mut self) -> Response {
+        if self.faults.refuse_listeners {
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        }
+        self.happenings.push(Happening::Listened {
+            at_micros: now_micros(),
+        });
+        self.events.open(Scope::Global)
     }
 
     pub(super) fn create_session(&mut self, body: &Value, directory: &str) -> Value {
@@ -142,6 +155,7 @@ impl World {
     /// Asks in a session, whose turn begins if none is running, and returns the new id.
     pub(super) fn ask(&mut self, session_id: &str, wish: Wish) -> Option<String> {
         let is_bare = self.faults.withhold_metadata && wish.kind == Kind::Permission;
+        let is_told = !self.faults.withhold_asks;
         let events = self.events.clone();
         let session = self.session(session_id)?;
         if session.turn.is_none() {
@@ -159,11 +173,20 @@ impl World {
         if is_bare {
             request["metadata"] = json!({});
         }
-        events.publish(&session.directory, wish.kind.asked(), request.clone());
+        if is_told {
+            events.publish(&session.directory, wish.kind.asked(), request.clone());
+        }
         // Only now, as the real one does: who hears of the ask may not have seen the input yet.
         session.transcript.run_tool(&call.call_id, &wish.input);
         let directory = session.directory.clone();
-        self.asked.push(id.clone());
+        let command = wish.input["command"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        self.happenings.push(Happening::Asked {
+            id: id.clone(),
+            command,
+        });
         self.pending.push(Pending {
             id: id.clone(),
             kind: wish.kind,
@@ -205,6 +228,13 @@ impl World {
         };
         let first = self.pending.remove(at);
         let followers = self.take_followers(&first, reply);
+        self.happenings.push(Happening::Replied {
+            id: first.id.clone(),
+        });
+        let fell = |follower: &Pending| Happening::Fell {
+            id: follower.id.clone(),
+        };
+        self.happenings.extend(followers.iter().map(fell));
         self.end(&first, reply);
         if let Reply::Reject { message } = reply
             && (message.is_none() || !followers.is_empty())
@@ -230,6 +260,23 @@ impl World {
     pub(super) fn locate(&self, id: &str) -> Option<(Kind, String)> {
         let found = self.pending.iter().find(|pending| pending.id == id)?;
         Some((found.kind, found.directory.clone()))
+    }
+
+    /// Forgets a request without a word about it, and returns whether it was there.
+    pub(super) fn forget(&mut self, id: &str, trace: Trace) -> bool {
+        let Some(at) = self.pending.iter().position(|pending| pending.id == id) else {
+            return false;
+        };
+        let forgotten = self.pending.remove(at);
+        if let Some(session) = self.session(&forgotten.session) {
+            match trace {
+                Trace::Stopped => session
+                    .transcript
+                    .end_tool(&forgotten.call_id, ToolEnd::Aborted),
+                Trace::None => session.transcript.forget_tool(&forgotten.call_id),
+            }
+        }
+        true
     }
 
     /// Aborts a session. Its asks stay listed for ever, or until somebody replies.

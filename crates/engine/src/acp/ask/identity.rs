@@ -14,9 +14,9 @@ use crate::acp::ask::Wanted;
 /// What a tool is called of which nothing is known.
 pub(super) const UNKNOWN: &str = "unknown";
 /// The tool that every command for a shell is asked as; rules for it match by the exact text alone.
-const SHELL: &str = "shell";
+pub(in crate::acp) const SHELL: &str = "shell";
 /// The tool that every change of files is asked as.
-const EDIT: &str = "edit";
+pub(in crate::acp) const EDIT: &str = "edit";
 /// Names that mean something to rules: no other tool may go by them.
 const RESERVED: [&str; 8] = [
     SHELL, EDIT, UNKNOWN, "bash", "execute", "terminal", "question", "write",
@@ -55,7 +55,7 @@ const EDIT_NAMES: [&str; 12] = [
 ];
 
 /// Where an input names the file that is to be changed.
-pub(super) const PATH_KEYS: [&str; 9] = [
+pub(in crate::acp) const PATH_KEYS: [&str; 9] = [
     "path",
     "file_path",
     "filePath",
@@ -108,15 +108,15 @@ const HARMLESS_KEYS: [&str; 7] = [
 
 /// What a rule may go by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(in crate::acp) struct Identity {
     pub(super) tool: String,
-    pub(super) targets: Vec<String>,
+    pub(in crate::acp) targets: Vec<String>,
     pub(super) act: Act,
 }
 
 /// What kind of act it is, for showing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Act {
+pub(in crate::acp) enum Act {
     /// A command for a shell, whole.
     Command { text: String },
     /// A change of files.
@@ -174,19 +174,19 @@ pub(super) fn identify(wanted: &Wanted, directory: &Path) -> Option<Identity> {
 }
 
 /// The command, whole, and what else goes with it if that could change what it does.
-fn shell(command: String, rest: Map<String, Value>, directory: &Path) -> Identity {
+pub(in crate::acp) fn shell(
+    command: String,
+    rest: Map<String, Value>,
+    directory: &Path,
+) -> Identity {
     let here = |key: &str, value: &Value| {
         DIRECTORY_KEYS.contains(&key)
             && value
                 .as_str()
                 .is_some_and(|path| Path::new(path) == directory)
     };
-    let telling: Map<String, Value> = rest
-        .into_iter()
-        .filter(|(key, value)| {
-            !HARMLESS_KEYS.contains(&key.as_str()) && !value.is_null() && !here(key, value)
-        })
-        .collect();
+    let mut telling = telling(rest);
+    telling.retain(|key, value| !here(key, value));
     let mut targets = vec![command.clone()];
     if !telling.is_empty() {
         targets.push(canonical(&Value::Object(telling)));
@@ -198,8 +198,28 @@ fn shell(command: String, rest: Map<String, Value>, directory: &Path) -> Identit
     }
 }
 
+/// What goes with a command and may change what it does.
+pub(in crate::acp) fn telling(rest: Map<String, Value>) -> Map<String, Value> {
+    rest.into_iter()
+        .filter(|(key, value)| !HARMLESS_KEYS.contains(&key.as_str()) && !value.is_null())
+        .collect()
+}
+
+/// The directory that a command is to run in, if that is all that goes with it.
+pub(in crate::acp) fn directory_of(telling: &Map<String, Value>) -> Option<PathBuf> {
+    let mut all = telling.iter();
+    match (all.next(), all.next()) {
+        (Some((key, value)), None) if DIRECTORY_KEYS.contains(&key.as_str()) => {
+            value.as_str().map(PathBuf::from)
+        }
+        _ => None,
+    }
+}
+
 /// The one command in an input, and everything else in it.
-pub(super) fn split_command(fields: &Map<String, Value>) -> Option<(String, Map<String, Value>)> {
+pub(in crate::acp) fn split_command(
+    fields: &Map<String, Value>,
+) -> Option<(String, Map<String, Value>)> {
     let mut rest = fields.clone();
     let given = (rest.remove("command"), rest.remove("cmd"));
     let ((Some(command), None) | (None, Some(command))) = given else {
@@ -216,24 +236,49 @@ pub(super) fn split_command(fields: &Map<String, Value>) -> Option<(String, Map<
     (!text.trim().is_empty()).then_some((text, rest))
 }
 
-/// A word as a shell would have to be given it, so that different words never look the same.
 fn quoted_word(word: &Value) -> Option<String> {
-    let word = word.as_str()?;
-    let plain =
-        |character: char| character.is_ascii_alphanumeric() || "-_./=:,+@%".contains(character);
-    Some(if !word.is_empty() && word.chars().all(plain) {
+    word.as_str().map(quoted)
+}
+
+/// A word as a shell would have to be given it, so that different words never look the same.
+pub(in crate::acp) fn quoted(word: &str) -> String {
+    if is_plain(word) {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
-    })
+    }
+}
+
+/// Whether a word means itself to a shell.
+pub(in crate::acp) fn is_plain(word: &str) -> bool {
+    let plain =
+        |character: char| character.is_ascii_alphanumeric() || "-_./=:,+@%".contains(character);
+    !word.is_empty() && word.chars().all(plain)
 }
 
 /// Whether an input holds what a change of a file needs and nothing that could make it another act.
 fn is_plain_edit(fields: &Map<String, Value>) -> bool {
-    let is_known = |key: &str| {
-        PATH_KEYS.contains(&key) || CONTENT_KEYS.contains(&key) || EDIT_KEYS.contains(&key)
+    let is_known = |(key, value): (&String, &Value)| {
+        let key = key.as_str();
+        PATH_KEYS.contains(&key)
+            || CONTENT_KEYS.contains(&key)
+            || EDIT_KEYS.contains(&key)
+            || (key == "diff" && is_of_one_file(fields, value))
     };
-    fields.keys().all(|key| is_known(key))
+    fields.iter().all(is_known)
+}
+
+/// Whether a difference is one of the file that the input names, and of no other. One agent gives nothing else.
+fn is_of_one_file(fields: &Map<String, Value>, diff: &Value) -> bool {
+    let path = PATH_KEYS.iter().find_map(|key| fields.get(*key)?.as_str());
+    let (Some(diff), Some(path)) = (diff.as_str(), path) else {
+        return false;
+    };
+    let mut headers = diff.lines().filter_map(|line| line.strip_prefix("+++ "));
+    headers
+        .next()
+        .is_some_and(|header| header.trim_end() == path)
+        && headers.next().is_none()
 }
 
 /// Every file that is to be changed, by what is shown and by what the tool is given.
@@ -253,7 +298,7 @@ fn edited_paths(wanted: &Wanted, fields: Option<&Map<String, Value>>) -> Option<
 }
 
 /// A path as rules have it: relative within the session's directory, absolute elsewhere.
-fn relative_to(path: &Path, directory: &Path) -> String {
+pub(in crate::acp) fn relative_to(path: &Path, directory: &Path) -> String {
     let climbs = path
         .components()
         .any(|part| matches!(part, Component::ParentDir));

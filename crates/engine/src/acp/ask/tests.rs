@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::acp::agents::known_agents;
 use crate::acp::reply::{Answer, Reply, choose};
+use crate::acp::update::{self, Update};
 
 fn usual_options() -> Value {
     json!([
@@ -196,6 +197,26 @@ fn a_change_without_a_name_is_one_only_if_nothing_else_is_given() {
 }
 
 #[test]
+fn a_difference_in_the_input_is_that_of_the_named_file_or_the_act_is_not_known() {
+    let tool = |diff: &str| {
+        let input = json!({ "filepath": "/srv/work/a.txt", "diff": diff });
+        let call = json!({ "toolCallId": "a", "kind": "edit", "rawInput": input });
+        permission(&ask(&call)).0.to_owned()
+    };
+    let one = "--- /srv/work/a.txt\n+++ /srv/work/a.txt\n@@ -1 +1 @@\n-a\n+b\n";
+    assert_eq!(tool(one), "edit");
+    assert_eq!(
+        tool(&one.replace("+++ /srv/work/a", "+++ /srv/work/b")),
+        "unknown"
+    );
+    assert_eq!(
+        tool(&format!("{one}--- b\n+++ b\n@@ -1 +1 @@\n-a\n+b\n")),
+        "unknown"
+    );
+    assert_eq!(tool("anything"), "unknown");
+}
+
+#[test]
 fn other_tools_are_matched_by_everything_they_are_given() {
     let asked = ask(&json!({
         "toolCallId": "a", "name": "WebFetch", "rawInput": { "url": "https://example.org", "prompt": "p" },
@@ -327,6 +348,86 @@ fn requests_of_version_two_are_read() {
         }),
     );
     assert_eq!(unknown.person, Some(PersonNeeded::UnknownInput));
+}
+
+#[test]
+fn an_input_of_more_values_than_a_tree_may_have_is_shown_as_its_text() {
+    let many = vec![json!({ "": 0 }); 20_000];
+    let input = json!({ "command": "ls", "questions": many });
+    let mut calls = ToolCalls::default();
+    let update = json!({ "sessionId": "s", "update": {
+        "sessionUpdate": "tool_call", "toolCallId": "a", "kind": "execute", "rawInput": input } });
+    let Update::Tool(change) = update::read(&Params::of(&update)).update else {
+        panic!("a tool call became something else");
+    };
+    calls.take(change);
+    let request =
+        json!({ "sessionId": "s", "toolCall": { "toolCallId": "a" }, "options": usual_options() });
+    let asked = permission_ask(
+        &RpcId::from_text("7").unwrap(),
+        &Params::of(&request),
+        &mut calls,
+        &known_agents()[0],
+        &PathBuf::from("/srv/work"),
+    )
+    .unwrap();
+    assert_eq!(asked.person, Some(PersonNeeded::UnknownInput));
+    let (_, _, shown) = permission(&asked);
+    let whole = Value::from(input.to_string()).to_string();
+    assert!(
+        shown
+            .iter()
+            .any(|part| matches!(part, Shown::Text { text, .. } if *text == whole))
+    );
+
+    let request = json!({ "sessionId": "s", "toolCall": { "toolCallId": "b", "rawInput": input } });
+    let refused = permission_ask(
+        &RpcId::from_text("7").unwrap(),
+        &Params::of(&request),
+        &mut calls,
+        &known_agents()[0],
+        &PathBuf::from("/srv/work"),
+    );
+    assert!(matches!(refused, Err(UnreadableAsk::Params(_))));
+}
+
+#[test]
+fn what_is_nested_deeply_is_shown_without_the_space_that_this_would_take() {
+    let deep = (0..100).fold(json!(vec![1; 500]), |inner, _| json!([inner]));
+    let asked = ask(&json!({ "toolCallId": "a", "rawInput": { "deep": deep } }));
+    let (_, _, shown) = permission(&asked);
+    let with = shown.iter().find_map(|part| match part {
+        Shown::Text { label, text } if label == "With" => Some(text),
+        Shown::Text { .. } | Shown::Command { .. } | Shown::Diff { .. } | Shown::Path { .. } => {
+            None
+        }
+    });
+    assert_eq!(*with.unwrap(), json!({ "deep": deep }).to_string());
+}
+
+#[test]
+fn many_changes_are_looked_at_no_longer_than_one() {
+    let old = |number: usize| {
+        let lines: Vec<String> = (0..400)
+            .map(|line| ((line * number) % 97).to_string())
+            .collect();
+        lines.join("\n")
+    };
+    let content: Vec<Value> = (1..200)
+        .map(|number| json!({ "type": "diff", "path": "a", "oldText": old(number), "newText": old(number + 31) }))
+        .collect();
+    let began = std::time::Instant::now();
+    let asked = ask(&json!({ "toolCallId": "a", "kind": "edit", "content": content }));
+    let took = began.elapsed();
+    assert!(took < std::time::Duration::from_secs(5), "it took {took:?}");
+    let (_, _, shown) = permission(&asked);
+    assert_eq!(
+        shown
+            .iter()
+            .filter(|part| matches!(part, Shown::Diff { .. }))
+            .count(),
+        199
+    );
 }
 
 #[test]

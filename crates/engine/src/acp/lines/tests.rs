@@ -89,6 +89,18 @@ fn a_value_is_read_although_something_else_is_glued_to_it() {
 }
 
 #[test]
+fn a_line_is_taken_apart_only_so_far() {
+    let pieces = read(&b"{}".repeat(3 * VALUES));
+    assert_eq!(pieces.len(), VALUES + 1);
+    let rest = Piece::Line(Line {
+        start: 2 * VALUES as u64,
+        end: 6 * VALUES as u64,
+        text: "{}".repeat(2 * VALUES),
+    });
+    assert_eq!(pieces.last(), Some(&rest));
+}
+
+#[test]
 fn a_line_that_is_too_long_is_said_once_and_the_next_one_is_read() {
     let mut bytes = vec![b'x'; 100];
     bytes.extend_from_slice(b"\n{}\n");

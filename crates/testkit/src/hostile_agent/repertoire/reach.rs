@@ -105,6 +105,47 @@ pub(super) fn elicitation_of_a_script(plain: Script) -> Script {
     )
 }
 
+pub(super) fn read_odd_files(plain: Script) -> Script {
+    let names = [
+        "odd-pipe",
+        "odd-directory",
+        "odd-device",
+        "odd-huge",
+        "odd-none",
+    ];
+    let reads = names
+        .iter()
+        .zip(60..)
+        .map(|(name, id)| read(id, &format!("$CWD/{name}")));
+    let part = json!({ "sessionId": "$SESSION", "path": "$CWD/odd-huge", "line": 2, "limit": 1 });
+    let part = say(request("65", "fs/read_text_file", &part));
+    let acts: Vec<Act> = [Act::OddFiles]
+        .into_iter()
+        .chain(reads)
+        .chain([part])
+        .collect();
+    plain.before(Stage::Prompt, acts)
+}
+
+pub(super) fn read_flood(plain: Script) -> Script {
+    let params = json!({ "sessionId": "$SESSION", "path": "$CWD/odd-large" });
+    let line = request("\"$N\"", "fs/read_text_file", &params);
+    let flood = Act::Flood { line, count: 5_000 };
+    plain.at(Stage::Prompt, [Act::OddFiles, flood, Act::Hang])
+}
+
+pub(super) fn terminal_flood(plain: Script) -> Script {
+    let params = json!({ "sessionId": "$SESSION", "command": "touch terminal-ran.txt" });
+    let line = request("\"$N\"", "terminal/create", &params);
+    plain.before(Stage::Prompt, [Act::Flood { line, count: 100 }])
+}
+
+pub(super) fn wait_flood(plain: Script) -> Script {
+    let params = json!({ "sessionId": "$SESSION", "terminalId": "terminal-$N" });
+    let line = request("\"$N\"", "terminal/wait_for_exit", &params);
+    plain.before(Stage::Prompt, [Act::Flood { line, count: 5_000 }])
+}
+
 fn read(id: u32, path: &str) -> Act {
     let params = json!({ "sessionId": "$SESSION", "path": path });
     say(request(&id.to_string(), "fs/read_text_file", &params))

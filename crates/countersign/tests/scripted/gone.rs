@@ -1,113 +1,40 @@
 //! Engines that die, lie, fall silent or talk nonsense: every ask still comes to a true end, and says which.
 
-use std::time::{Duration, Instant};
-
-use countersign_testkit::scripted_opencode::{Faults, Outcome, RemoteControl, ReplyFault};
+use countersign_core::time::{Clock, Timestamp};
+use countersign_testkit::eventually;
+use countersign_testkit::scripted_opencode::{Faults, Outcome, ReplyFault};
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{TestServer, eventually};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
-/// How long an ask of a dead engine may stay open.
-const QUICKLY: Duration = Duration::from_secs(5);
-/// How many replies the server has under way at once.
-const AT_ONCE: usize = 16;
+use crate::scene::Scene;
 
-/// A server with a scripted engine, and one session in it.
-struct Scene {
-    server: TestServer,
-    control: RemoteControl,
-    session: String,
-    native: String,
+/// How many seconds an ask of a dead engine may stay open, by what the ledger says.
+const QUICKLY: f64 = 5.0;
+
+fn seconds_between(earlier: Timestamp, later: &Value) -> f64 {
+    let later: Timestamp = serde_json::from_value(later.clone()).expect("the ledger says when");
+    later.since(earlier).as_secs_f64()
 }
 
-impl Scene {
-    async fn set() -> Self {
-        let server = Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::Scripted)
-            .start()
-            .await;
-        server.api().wait_for_engine().await;
-        let session = server.api().start_session().await;
-        let native = server.api().session(&session).await["native_id"].clone();
-        Self {
-            control: control(&server),
-            native: native.as_str().expect("it has one").to_owned(),
-            session,
-            server,
-        }
-    }
+#[tokio::test]
+async fn a_request_that_the_engine_tells_nobody_of_is_found_all_the_same() {
+    let mut scene = Scene::set().await;
+    let faults = Faults {
+        withhold_asks: true,
+        ..Faults::default()
+    };
+    scene.control.set_faults(&faults).await;
+    let request = scene.ask_engine("ls").await;
 
-    /// Lets the engine ask for a command, and returns the ask's id once it is in the ledger.
-    async fn ask(&self, command: &str) -> String {
-        let request = self.ask_engine(command).await;
-        self.ask_in_ledger(&request).await["id"]
-            .as_str()
-            .expect("an ask has an id")
-            .to_owned()
-    }
+    let ask = scene.ask_in_ledger(&request).await;
 
-    /// Lets the engine ask for a command, and returns what the engine calls it.
-    async fn ask_engine(&self, command: &str) -> String {
-        let metadata = json!({"command": command});
-        self.control
-            .open_ask(Some(&self.native), "bash", &[command], metadata)
-            .await
-    }
-
-    async fn ask_in_ledger(&self, request: &str) -> Value {
-        eventually(PATIENCE, "the ask is in the ledger", async || {
-            let list = self.server.api().get("/api/v1/asks?limit=100").await;
-            let mut asks = list["asks"].as_array()?.iter();
-            asks.find(|ask| ask["raw"]["id"] == request).cloned()
-        })
-        .await
-    }
-
-    async fn allow(&self, ask: &str) {
-        let answer = json!({"answer": "allow_once"});
-        self.server.api().answer(ask, &answer).await.expect(200);
-    }
-
-    /// Waits until an answer was tried so many times.
-    async fn wait_for_tries(&self, ask: &str, tries: u64) -> Value {
-        eventually(PATIENCE, "the answer is tried", async || {
-            let ask = self.server.api().ask(ask).await;
-            (ask["delivery"]["attempts"].as_u64()? >= tries).then_some(ask)
-        })
-        .await
-    }
-
-    async fn set_fault(&self, replies: ReplyFault) {
-        let faults = Faults {
-            replies,
-            ..Faults::default()
-        };
-        self.control.set_faults(&faults).await;
-    }
-
-    /// Kills the engine, and meets the next one.
-    async fn kill_engine(&mut self) {
-        let dead = self.server.engine();
-        dead.kill();
-        self.meet_next_engine(&dead.run).await;
-    }
-
-    async fn meet_next_engine(&mut self, dead: &str) {
-        eventually(PATIENCE, "another engine is started", async || {
-            let engines = self.server.engines();
-            engines
-                .iter()
-                .any(|engine| engine.run != dead)
-                .then_some(())
-        })
-        .await;
-        self.server.api().wait_for_engine().await;
-        self.control = control(&self.server);
-    }
-}
-
-fn control(server: &TestServer) -> RemoteControl {
-    RemoteControl::find(server.workspace()).expect("the engine is running")
+    let ask = ask["id"].as_str().expect("an ask has an id");
+    scene.allow(ask).await;
+    let settled = scene.server.api().settled(ask).await;
+    assert_eq!(settled["state"], "delivered", "{settled}");
+    assert_eq!(scene.server.api().alarms().await, Vec::<Value>::new());
+    scene.server.stop().await;
 }
 
 #[tokio::test]
@@ -119,13 +46,18 @@ async fn asks_of_an_engine_that_is_killed_end_quickly_with_the_reason_and_anothe
     scene.allow(&answered).await;
     scene.wait_for_tries(&answered, 1).await;
 
-    let killed = Instant::now();
     let dead = scene.server.engine();
     dead.kill();
+    let killed = Clock::System.now();
     let open = scene.server.api().settled(&open).await;
     let answered = scene.server.api().settled(&answered).await;
-    assert!(killed.elapsed() < QUICKLY, "{:?}", killed.elapsed());
 
+    assert!(
+        seconds_between(killed, &open["ended_at"]) < QUICKLY,
+        "{open}"
+    );
+    let given_up = &answered["delivery"]["at"];
+    assert!(seconds_between(killed, given_up) < QUICKLY, "{answered}");
     assert_eq!(open["state"], "withdrawn");
     assert!(open["why"].as_str().unwrap().contains("engine"), "{open}");
     assert_eq!(answered["state"], "undeliverable");
@@ -145,14 +77,6 @@ async fn asks_of_an_engine_that_is_killed_end_quickly_with_the_reason_and_anothe
     scene.server.stop().await;
 }
 
-impl Scene {
-    async fn ask_of_a_new_session(&self) -> String {
-        let session = self.server.api().start_and_prompt("ASK 1").await;
-        let ask = self.server.api().wait_for_ask_of(&session).await;
-        ask["id"].as_str().expect("an ask has an id").to_owned()
-    }
-}
-
 #[tokio::test]
 async fn asks_whose_keeper_is_killed_end_quickly_and_another_engine_starts() {
     let mut scene = Scene::set().await;
@@ -160,11 +84,11 @@ async fn asks_whose_keeper_is_killed_end_quickly_and_another_engine_starts() {
     let dead = scene.server.engine();
     let keeper = i32::try_from(dead.keeper).ok().and_then(Pid::from_raw);
 
-    let killed = Instant::now();
     rustix::process::kill_process(keeper.unwrap(), Signal::KILL).unwrap();
+    let killed = Clock::System.now();
 
     let ask = scene.server.api().settled(&ask).await;
-    assert!(killed.elapsed() < QUICKLY, "{:?}", killed.elapsed());
+    assert!(seconds_between(killed, &ask["ended_at"]) < QUICKLY, "{ask}");
     assert_eq!(ask["state"], "withdrawn");
     scene.meet_next_engine(&dead.run).await;
     scene.server.stop().await;
@@ -175,15 +99,15 @@ async fn an_answer_that_was_never_sent_goes_to_the_identical_ask_of_the_next_eng
     let mut scene = Scene::set().await;
     let faults = Faults {
         delay_replies_milliseconds: 60_000,
+        refuse_listeners: true,
         ..Faults::default()
     };
     scene.control.set_faults(&faults).await;
-    for number in 0..AT_ONCE {
-        let perhaps_sent = scene.ask(&format!("touch {number}")).await;
-        scene.allow(&perhaps_sent).await;
-        scene.wait_for_tries(&perhaps_sent, 1).await;
-    }
+    let perhaps_sent = scene.ask("touch perhaps-sent").await;
+    scene.allow(&perhaps_sent).await;
+    scene.wait_for_tries(&perhaps_sent, 1).await;
     let never_sent = scene.ask("touch never-sent").await;
+    scene.is_cut_off().await;
     scene.allow(&never_sent).await;
     assert_eq!(
         scene.server.api().ask(&never_sent).await["delivery"]["attempts"],
@@ -202,10 +126,10 @@ async fn an_answer_that_was_never_sent_goes_to_the_identical_ask_of_the_next_eng
     assert_eq!(first["state"], "undeliverable");
     assert_eq!(again["answer"]["by"], first["answer"]["by"]);
     // One that was perhaps sent is asked again, and knows what it repeats.
-    let perhaps_again = scene.ask("touch 0").await;
+    let perhaps_again = scene.ask("touch perhaps-sent").await;
     let perhaps_again = scene.server.api().ask(&perhaps_again).await;
     assert_eq!(perhaps_again["state"], "open");
-    assert!(perhaps_again["previous"].is_string());
+    assert_eq!(perhaps_again["previous"], perhaps_sent.as_str());
     // To anything else an old answer never applies, and it applies once.
     for command in ["touch something-else", "touch never-sent"] {
         let other = scene.ask(command).await;
@@ -306,6 +230,29 @@ async fn an_answer_past_the_ledger_raises_the_alarm_and_stops_the_session() {
     let sibling = scene.server.api().settled(&sibling).await;
     assert_eq!(sibling["state"], "withdrawn", "its session was stopped");
     scene.is_alarmed_about(&ask).await;
+    scene.is_stopped().await;
+}
+
+#[tokio::test]
+async fn where_the_owner_wishes_so_an_answer_past_the_ledger_raises_the_alarm_and_stops_nothing() {
+    let scene = Scene::with("foreign_answer = 'alarm'\n").await;
+    let sibling = scene.ask("touch a").await;
+    let request = scene.ask_engine("rm -rf precious").await;
+    let ask = scene.ask_in_ledger(&request).await;
+
+    assert!(scene.control.reply_as_foreigner(&request).await);
+
+    let api = scene.server.api();
+    let ask = api.settled(ask["id"].as_str().unwrap()).await;
+    assert_eq!(ask["state"], "withdrawn");
+    let alarm = scene.is_alarmed_about(&ask).await;
+    assert!(alarm.contains("the session goes on"), "{alarm}");
+    // It goes on: what else it asked is open, and its turn ends as any other.
+    assert_eq!(api.ask(&sibling).await["state"], "open");
+    scene.allow(&sibling).await;
+    assert_eq!(api.settled(&sibling).await["state"], "delivered");
+    scene.is_stopped().await;
+    assert_eq!(api.alarms().await.len(), 1);
 }
 
 #[tokio::test]
@@ -325,26 +272,7 @@ async fn an_answer_past_the_ledger_is_noticed_also_when_nobody_was_there() {
 
     assert_eq!(ask["state"], "withdrawn");
     scene.is_alarmed_about(&ask).await;
-}
-
-impl Scene {
-    async fn is_alarmed_about(&self, ask: &Value) {
-        let alarm = eventually(PATIENCE, "the alarm is raised", async || {
-            self.server.api().alarms().await.into_iter().next()
-        })
-        .await;
-        assert_eq!(alarm["ask"], ask["id"]);
-        assert_eq!(alarm["session"], self.session.as_str());
-        let message = alarm["message"]
-            .as_str()
-            .expect("an alarm says what happened");
-        assert!(message.contains("rm -rf precious"), "{message}");
-        eventually(PATIENCE, "the session is stopped", async || {
-            let busy = self.server.engine().get("/session/status").await;
-            (busy == json!({})).then_some(())
-        })
-        .await;
-    }
+    scene.is_stopped().await;
 }
 
 #[tokio::test]

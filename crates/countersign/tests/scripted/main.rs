@@ -1,0 +1,5 @@
+//! The whole program with an engine that does what the test says, and what no real one would do on demand.
+
+mod astray;
+mod gone;
+mod scene;
