@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use countersign_core::session::Session;
-use countersign_engine::acp::agents::{Agent, FoundProgram, SignedIn, StartCommand, agents};
+use countersign_engine::acp::agents::{
+    Agent, AgentEntry, FoundProgram, SignedIn, StartCommand, agents,
+};
 use countersign_engine::acp::initialize::{HostAbilities, Questions};
 
 use crate::settings::Settings;
 
 /// The agent that is always there and needs no model.
 pub(crate) const DEMO: &str = "demo";
-/// What opencode is called as an ACP agent: by its plain name it is talked to in its own way.
+/// What opencode is called as an ACP agent: by its plain name it is talked to in its own way. The configuration may say
+/// either, for it is about ACP agents alone.
 const OPENCODE_ACP: &str = "opencode-acp";
 
 /// An agent, and whether it could be started.
@@ -39,7 +42,16 @@ pub(super) struct Roster {
 
 impl Roster {
     pub(super) fn new(settings: &Settings) -> Self {
-        let mut all = agents(&settings.agents);
+        let entries = settings.agents.iter().cloned();
+        let entries: Vec<AgentEntry> = entries
+            .map(|mut entry| {
+                if entry.name == OPENCODE_ACP {
+                    Session::OPENCODE.clone_into(&mut entry.name);
+                }
+                entry
+            })
+            .collect();
+        let mut all = agents(&entries);
         for agent in &mut all {
             if agent.name == Session::OPENCODE {
                 OPENCODE_ACP.clone_into(&mut agent.name);
@@ -50,7 +62,10 @@ impl Roster {
         let abilities = entry.and_then(|entry| entry.capabilities);
         all.retain(|agent| agent.name != DEMO);
         all.push(demo(settings, abilities));
-        let names = settings.agents.iter().map(|entry| entry.name.clone());
+        let names = entries.into_iter().map(|entry| match entry.name.as_str() {
+            Session::OPENCODE => OPENCODE_ACP.to_owned(),
+            _ => entry.name,
+        });
         Self {
             agents: all,
             configured: names.collect(),
