@@ -21,6 +21,8 @@ use crate::acp::wire::{Heard, Incoming};
 
 /// How long an agent may take to answer each of the first requests.
 const OPENING_LIMIT: Duration = Duration::from_secs(30);
+/// How long an agent that reads no more may take to say its last words.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 /// How long an agent is silent that has told all that was said before.
 const HISTORY_PAUSE: Duration = Duration::from_secs(1);
 /// How much output is taken before the keeper may forget it.
@@ -253,6 +255,7 @@ impl Talk {
         let exchange = async {
             let sent = self.input.write(Some(id), Bytes::from(line)).await;
             if sent.is_err() {
+                self.hear_last_words().await;
                 return Err(ENDED.to_owned());
             }
             while let Some(heard) = self.incoming.next().await {
@@ -273,6 +276,19 @@ impl Talk {
                     OPENING_LIMIT.as_secs()
                 ))
             })
+    }
+
+    /// Takes in what an agent said that reads no more: some say why before they end.
+    async fn hear_last_words(&mut self) {
+        let words = async {
+            while let Some(heard) = self.incoming.next().await {
+                if self.take(heard).await.is_err() {
+                    break;
+                }
+            }
+        };
+        // One that goes on without reading is not waited for.
+        drop(tokio::time::timeout(LAST_WORDS, words).await);
     }
 
     /// Lets the agent tell what was said before: some answer first that they have loaded it.
