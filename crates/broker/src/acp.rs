@@ -7,6 +7,8 @@
 
 mod adoption;
 mod answers;
+mod asking;
+mod delivering;
 mod driver;
 mod earlier;
 mod follow_up;

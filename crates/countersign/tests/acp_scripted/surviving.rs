@@ -112,7 +112,44 @@ async fn a_prompt_that_comes_while_the_agent_leaves_is_for_the_next_one() {
         let name = format!("round {round}");
         scene.play(&[&name, "END end_turn", "EXIT 0"]).await;
         assert_eq!(scene.outcome_of(&name).await["outcome"], "completed");
+        // It reads nothing any more; whether the server knows that when the next prompt comes is left open.
+        let agents = scene.server.agents();
+        eventually(PATIENCE, "the agent has ended", async || {
+            let all = agents.iter().all(|agent| has_ended(agent.process));
+            all.then_some(())
+        })
+        .await;
     }
     assert_eq!(scene.prompts().len(), 12);
     scene.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_crosses_the_end_of_the_agent_is_said_once_or_fails_with_it() {
+    let mut scene = Scene::set().await;
+    for round in 0..12 {
+        let name = format!("round {round} of them");
+        scene.play(&[&name, "END end_turn", "EXIT 0"]).await;
+        let outcome = scene.outcome_of(&name).await;
+        let prompts = scene.prompts();
+        let said = prompts.iter().filter(|prompt| prompt.contains(&name));
+        match outcome["outcome"].as_str() {
+            Some("completed") => assert_eq!(said.count(), 1),
+            // It was in the input of an agent that read it no more.
+            Some("failed") => {
+                let reason = outcome["reason"].as_str().unwrap_or_default();
+                assert!(reason.starts_with("the agent ended"), "{reason}");
+                assert_eq!(said.count(), 0);
+            }
+            _ => panic!("{outcome}"),
+        }
+    }
+    scene.server.stop().await;
+}
+
+/// Whether a process runs no more; what is left of it may not have been collected.
+fn has_ended(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, state)| state);
+    state.is_none_or(|state| state.starts_with(['Z', 'X']))
 }
