@@ -30,7 +30,7 @@ mod words;
 pub(crate) use answers::{check, reply};
 pub(crate) use earlier::is_id;
 pub(crate) use roster::DEMO;
-pub use roster::EngineListing;
+pub use roster::{EngineListing, engines_here};
 pub(crate) use settings::Fate;
 
 use std::collections::HashMap;
@@ -156,7 +156,7 @@ struct Lifetime {
 impl Agents {
     pub(crate) fn new(shared: Shared) -> Self {
         Self(Arc::new(Inner {
-            roster: Roster::new(&shared.settings),
+            roster: Roster::new(&shared.settings.agents, &shared.settings.own_program),
             shared,
             listings: Semaphore::new(earlier::LISTINGS),
             conversations: Mutex::default(),
@@ -170,9 +170,9 @@ impl Agents {
         &self.0.shared
     }
 
-    /// The agents that could be started, and what to do for those that cannot.
+    /// The engines that could be started, and what to do for those that cannot.
     pub(crate) fn listing(&self) -> Vec<EngineListing> {
-        self.0.roster.listing()
+        self.0.roster.listing(&self.shared().settings.engine)
     }
 
     /// The agent that is meant when none is named.
