@@ -1,6 +1,6 @@
 //! What an agent is told after a refusal, as a prompt of its own: the reason, or that nobody answered.
 
-use countersign_core::ask::{Ask, AskState};
+use countersign_core::ask::{Ask, AskState, Subject};
 use countersign_core::id::{AskId, TurnId};
 use countersign_store::{NewTurn, StoreError};
 
@@ -55,9 +55,14 @@ impl Driver {
             return None;
         }
         let what = ask.subject.summary();
-        Some(format!(
-            "Nobody answered in time whether `{what}` may be done, so it was refused. No person has looked at it."
-        ))
+        Some(match ask.subject {
+            Subject::Permission { .. } => format!(
+                "Nobody answered in time whether `{what}` may be done, so it was refused. No person has looked at it."
+            ),
+            Subject::Question { .. } => {
+                format!("Nobody answered in time: `{what}` No person has looked at it.")
+            }
+        })
     }
 }
 
