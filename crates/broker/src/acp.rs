@@ -7,16 +7,21 @@
 
 mod adoption;
 mod answers;
+mod asking;
+mod delivering;
 mod driver;
 mod earlier;
+mod follow_up;
 mod history;
 mod hosting;
 mod intake;
 mod noise;
 mod opening;
+mod progress;
 mod prompting;
 mod roster;
 mod settings;
+mod talk;
 mod turns;
 mod unwritten;
 mod wire;
@@ -25,7 +30,7 @@ mod words;
 pub(crate) use answers::{check, reply};
 pub(crate) use earlier::is_id;
 pub(crate) use roster::DEMO;
-pub use roster::EngineListing;
+pub use roster::{EngineListing, engines_here};
 pub(crate) use settings::Fate;
 
 use std::collections::HashMap;
@@ -51,7 +56,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::acp::driver::Driver;
 use crate::acp::noise::Noises;
-use crate::acp::opening::{Opened, Wanted};
+use crate::acp::opening::{Loadable, Opened, Wanted};
 use crate::acp::roster::Roster;
 use crate::acp::wire::Incoming;
 use crate::error::BrokerError;
@@ -151,7 +156,7 @@ struct Lifetime {
 impl Agents {
     pub(crate) fn new(shared: Shared) -> Self {
         Self(Arc::new(Inner {
-            roster: Roster::new(&shared.settings),
+            roster: Roster::new(&shared.settings.agents, &shared.settings.own_program),
             shared,
             listings: Semaphore::new(earlier::LISTINGS),
             conversations: Mutex::default(),
@@ -165,9 +170,9 @@ impl Agents {
         &self.0.shared
     }
 
-    /// The agents that could be started, and what to do for those that cannot.
+    /// The engines that could be started, and what to do for those that cannot.
     pub(crate) fn listing(&self) -> Vec<EngineListing> {
-        self.0.roster.listing()
+        self.0.roster.listing(&self.shared().settings.engine)
     }
 
     /// The agent that is meant when none is named.
@@ -348,21 +353,26 @@ impl Agents {
         session: &Session,
     ) -> Result<Result<(Lifetime, u64), String>, StoreError> {
         let Shared { store, clock, .. } = self.shared();
-        let (cancelled, waiting): (Vec<_>, Vec<_>) = store
-            .open_turns(session.id)
-            .await?
-            .into_iter()
-            .partition(|turn| turn.cancelled_at.is_some());
-        for turn in cancelled {
-            let outcome = TurnOutcome::Cancelled;
-            store
-                .end_turn(session.workspace, turn.id, &outcome, clock.now())
-                .await?;
+        loop {
+            let (cancelled, waiting): (Vec<_>, Vec<_>) = store
+                .open_turns(session.id)
+                .await?
+                .into_iter()
+                .partition(|turn| turn.cancelled_at.is_some());
+            for turn in cancelled {
+                let outcome = TurnOutcome::Cancelled;
+                store
+                    .end_turn(session.workspace, turn.id, &outcome, clock.now())
+                    .await?;
+            }
+            if waiting.is_empty() {
+                return Ok(Err("it was cancelled before it began".to_owned()));
+            }
+            match self.await_loading(session).await? {
+                Loadable::Now => return self.open_again(session).await,
+                Loadable::Later => {}
+            }
         }
-        if waiting.is_empty() {
-            return Ok(Err("it was cancelled before it began".to_owned()));
-        }
-        self.open_again(session).await
     }
 
     /// Waits a while after the ledger failed; says whether it may be tried again, for Countersign may end.

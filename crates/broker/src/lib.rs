@@ -23,7 +23,7 @@ mod supervisor;
 mod usual;
 
 pub use access::{Admission, BrowserSecret, NewTokenWish};
-pub use acp::EngineListing;
+pub use acp::{EngineListing, engines_here};
 pub use asks::AskContext;
 pub use attachments::AttachmentWish;
 pub use door::{

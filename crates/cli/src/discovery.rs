@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use countersign_api::EngineOffers;
 use countersign_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,13 @@ pub struct Surroundings {
     pub user: Option<String>,
     /// Where the command was called.
     pub directory: Option<PathBuf>,
+    /// Looks which engines a server would find on this machine.
+    pub engines: Option<LookForEngines>,
 }
+
+/// Looks which engines a server would find on this machine. Only the whole program knows how: this crate knows what a
+/// server tells.
+pub type LookForEngines = fn() -> anyhow::Result<EngineOffers>;
 
 impl std::fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -33,7 +40,7 @@ impl std::fmt::Debug for Surroundings {
             .field("path", &self.path)
             .field("user", &self.user)
             .field("directory", &self.directory)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -47,6 +54,7 @@ impl Surroundings {
             path: std::env::var_os("PATH"),
             user: filled("USER"),
             directory: std::env::current_dir().ok(),
+            engines: None,
         }
     }
 }

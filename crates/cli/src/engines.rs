@@ -1,4 +1,4 @@
-//! `engines`: the agents that a session can be begun with.
+//! `engines`: the agents that a session can be begun with, told by the server or, without one, by this machine.
 
 use countersign_api::{EngineOffer, EngineOffers, SignIn};
 use countersign_core::visible::visible;
@@ -7,7 +7,7 @@ use owo_colors::Style;
 use crate::Call;
 use crate::columns::{Cell, Table};
 use crate::connection::Reply;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 
 /// Which agents to list.
 #[derive(Debug, clap::Args)]
@@ -18,8 +18,7 @@ pub struct Engines {
 }
 
 pub(crate) async fn run(call: &mut Call<'_>, arguments: Engines) -> anyhow::Result<Exit> {
-    let connection = call.connect()?;
-    let Reply { value, text }: Reply<EngineOffers> = connection.get("/api/v1/engines").await?;
+    let Reply { value, text } = offers(call).await?;
     if call.json() {
         call.output.json(&text)?;
         return Ok(Exit::Success);
@@ -34,6 +33,29 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Engines) -> anyhow::Resu
     call.output
         .note("Begin a session with one of them: countersign prompt --engine NAME …")?;
     Ok(Exit::Success)
+}
+
+/// What the server tells; where none runs, what one would find here.
+async fn offers(call: &mut Call<'_>) -> anyhow::Result<Reply<EngineOffers>> {
+    let asked = async {
+        let connection = call.connect()?;
+        connection.get("/api/v1/engines").await
+    };
+    let error = match asked.await {
+        Ok(told) => return Ok(told),
+        Err(error) => error,
+    };
+    let is_elsewhere = call.options.url.is_some();
+    match (error.downcast_ref(), call.surroundings.engines) {
+        (Some(Failure::NoServer(_)), Some(look)) if !is_elsewhere => {
+            let value = look()?;
+            call.output
+                .note("No server is running here. This is what one would find.")?;
+            let text = serde_json::to_string(&value)?;
+            Ok(Reply { value, text })
+        }
+        _ => Err(error),
+    }
 }
 
 fn table(engines: &[EngineOffer], width: usize) -> String {

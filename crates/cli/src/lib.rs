@@ -36,7 +36,7 @@ mod show;
 mod token;
 
 pub use connection::{Connection, ConnectionOptions, Reply};
-pub use discovery::Surroundings;
+pub use discovery::{LookForEngines, Surroundings};
 pub use exit::{Exit, Failure};
 pub use output::Output;
 
@@ -96,9 +96,12 @@ pub struct Called<A: clap::Args> {
     connection: ConnectionOptions,
 }
 
-/// Carries `command` out in this process's terminal and environment.
-pub async fn run(command: ClientCommand) -> ExitCode {
-    let surroundings = Surroundings::of_this_process();
+/// Carries `command` out in this process's terminal and environment; `engines` looks for those of this machine.
+pub async fn run(command: ClientCommand, engines: LookForEngines) -> ExitCode {
+    let surroundings = Surroundings {
+        engines: Some(engines),
+        ..Surroundings::of_this_process()
+    };
     let mut output = Output::of_this_process();
     run_in(command, &surroundings, &mut output).await.into()
 }

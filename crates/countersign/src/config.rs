@@ -163,7 +163,8 @@ mod tests {
             "owner = 'ada'\n[server]\nport = 9000\npublic_hosts = ['desk.example']\n\
              [engine]\nforeign_answer = 'alarm'\nenvironment = ['DATABASE_*']\n\
              [engine.attach]\nurl = 'http://127.0.0.1:4096'\n[asks]\nexpire_after_s = 60\n\
-             [[agents]]\nname = 'mine'\ncommand = '/opt/mine'\nargs = ['--acp']\nenv = ['MINE_*']\n",
+             [[agents]]\nname = 'mine'\ncommand = '/opt/mine'\nargs = ['--acp']\nenv = ['MINE_*']\n\
+             protocol = 'two'\ncapabilities = { files = 'none', terminal = false, questions = 'forms' }\n",
         )
         .unwrap();
         assert_eq!(config.server.port, Some(9000));

@@ -7,6 +7,7 @@ use clap::{CommandFactory as _, Parser as _};
 mod arguments;
 mod config;
 mod data;
+mod engines;
 mod files;
 mod hardening;
 mod message;
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
 
 async fn run(command: Command) -> ExitCode {
     let outcome = match command {
-        Command::Client(command) => return countersign_cli::run(command).await,
+        Command::Client(command) => return countersign_cli::run(command, engines::look).await,
         Command::Serve(serve) => serve::run(serve).await,
         Command::Up(up) => up::run(up).await,
         Command::Completions { shell } => {

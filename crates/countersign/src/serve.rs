@@ -256,6 +256,11 @@ fn engine_choice(options: &Options, config: &EngineConfig) -> anyhow::Result<Eng
         };
         return attached(&attach);
     }
+    configured_engine(config)
+}
+
+/// The engine that the configuration says.
+pub(crate) fn configured_engine(config: &EngineConfig) -> anyhow::Result<EngineChoice> {
     if let Some(attach) = &config.attach {
         return attached(attach);
     }

@@ -1,6 +1,6 @@
 //! Sessions with ACP agents, from the prompt to what is on disk: the agent that needs no model does what it is answered.
 
-use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
+use countersign_testkit::test_server::{Engine, PATIENCE, ServeCommand, Setup};
 use countersign_testkit::{TestServer, eventually};
 use serde_json::{Value, json};
 
@@ -332,6 +332,101 @@ async fn where_nothing_is_installed_a_prompt_is_for_the_demo_agent() {
         .await;
     let printed = server.cli(&["prompt", "SAY Here I am."]).await;
     assert!(printed.expect_success().stdout.contains("Here I am."));
+}
+
+/// The piece of work that a new user meets, up to its command, which is the ask that is returned.
+async fn tour(server: &TestServer, session: &str) -> Value {
+    let question = server.api().wait_for_ask_of(session).await;
+    assert_eq!(question["subject"]["kind"], "question", "{question}");
+    let answer = json!({ "answer": "choices", "choices": [["Ahoy"]] });
+    server
+        .api()
+        .answer(id(&question), &answer)
+        .await
+        .expect(200);
+    let is_edit = |ask: &Value| ask["session"] == session && ask["subject"]["tool"] == "edit";
+    let edit = server.api().wait_for_ask("the edit is asked for", is_edit);
+    let edit = edit.await;
+    let diff = &edit["subject"]["shown"][0];
+    let patch = diff["patch"].as_str().unwrap_or_default();
+    assert!(
+        patch.contains("+- Ahoy! Somebody allowed this line."),
+        "{edit}"
+    );
+    let note = server.workspace().join("countersign-demo.md");
+    assert!(
+        !note.exists(),
+        "it is not written before somebody allows it"
+    );
+    assert_eq!(allow(server, &edit).await["state"], "delivered");
+    let is_command = |ask: &Value| ask["session"] == session && ask["subject"]["tool"] == "shell";
+    let command = server
+        .api()
+        .wait_for_ask("the command is asked for", is_command);
+    let command = command.await;
+    assert_eq!(command["summary"], "wc -l countersign-demo.md");
+    let note = std::fs::read_to_string(note).expect("there is a note");
+    assert!(note.contains("- Ahoy!"), "{note}");
+    command
+}
+
+/// The tools of a session by their status, and whether one of them changed a file.
+fn tools(items: &[Value]) -> (Vec<&str>, bool) {
+    let tools: Vec<&Value> = items.iter().filter(|item| item["kind"] == "tool").collect();
+    let changes = |tool: &&Value| {
+        let changes = tool["changes"].as_array();
+        changes.is_some_and(|changes| !changes.is_empty())
+    };
+    let statuses = tools.iter().filter_map(|tool| tool["status"].as_str());
+    (statuses.collect(), tools.iter().any(changes))
+}
+
+#[tokio::test]
+async fn the_tour_reads_asks_edits_and_runs_as_it_is_answered() {
+    let mut server = server().await;
+    let session = prompted(&server, "Show me what you do").await;
+    let command = tour(&server, &session).await;
+    assert_eq!(allow(&server, &command).await["state"], "delivered");
+    assert_eq!(
+        outcome(&server.api().turn_outcome(&session).await),
+        "completed"
+    );
+    let items = server.api().items(&session).await;
+    // The read, which nobody is asked for, the edit and the command.
+    let statuses = vec!["completed", "completed", "completed"];
+    assert_eq!(tools(&items), (statuses, true), "{items:#?}");
+    let said = texts(&items, "text").join("\n");
+    assert!(said.contains("Then it says \"Ahoy\"."), "{said}");
+    assert!(said.contains("The command ran."), "{said}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_tour_is_what_up_offers_where_nothing_is_installed() {
+    let setup = Setup {
+        command: ServeCommand::Up,
+        ..Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::Missing)
+    };
+    let mut server = setup.start().await;
+    assert!(
+        server.log().contains("No agent is installed"),
+        "{}",
+        server.log()
+    );
+    let session = server.api().start_session().await;
+    server.api().prompt(&session, "hello").await;
+    let command = tour(&server, &session).await;
+    let denial = json!({ "answer": "deny" });
+    server.api().answer(id(&command), &denial).await.expect(200);
+    assert_eq!(
+        outcome(&server.api().turn_outcome(&session).await),
+        "completed"
+    );
+    let items = server.api().items(&session).await;
+    assert_eq!(server.api().session(&session).await["engine"], "demo");
+    let said = texts(&items, "text").join("\n");
+    assert!(said.contains("You denied the command"), "{said}");
+    server.stop().await;
 }
 
 #[tokio::test]

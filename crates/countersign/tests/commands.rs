@@ -234,6 +234,56 @@ fn program(folder: &Path, name: &str, script: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+#[test]
+fn the_engines_of_this_machine_are_listed_without_a_server() {
+    let home = tempfile::tempdir().unwrap();
+    let [programs, config] = ["programs", ".config/countersign"].map(|it| home.path().join(it));
+    for folder in [&programs, &config] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    for name in ["opencode", "claude-agent-acp", "mine"] {
+        program(&programs, name, "exit 1");
+    }
+    let mine = "[[agents]]\nname = 'mine'\ncommand = 'mine'\n";
+    std::fs::write(config.join("config.toml"), mine).unwrap();
+    let engines = |more: &[&str]| {
+        let called = Command::new(BINARY)
+            .args(["engines", "--json"])
+            .args(more)
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", &programs)
+            .env("COUNTERSIGN_TOKEN", "cs_0123456789")
+            .output();
+        called.expect("it can be started")
+    };
+    let listed = engines(&[]);
+    assert!(listed.status.success(), "{listed:?}");
+    let said = String::from_utf8_lossy(&listed.stderr).into_owned();
+    assert!(said.contains("No server is running here"), "{said}");
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let listed = listed["engines"].as_array().unwrap();
+    let found = |name: &str| {
+        let engine = listed.iter().find(|engine| engine["name"] == name);
+        let program = &engine.unwrap_or_else(|| panic!("no {name}"))["program"];
+        program.as_str().map(Path::new)
+    };
+    for name in ["opencode", "opencode-acp"] {
+        assert_eq!(found(name), Some(programs.join("opencode").as_path()));
+    }
+    assert_eq!(
+        found("claude"),
+        Some(programs.join("claude-agent-acp").as_path())
+    );
+    assert_eq!(found("mine"), Some(programs.join("mine").as_path()));
+    assert_eq!(found("demo"), Some(Path::new(BINARY)));
+    assert_eq!(found("gemini"), None);
+
+    // What a server elsewhere would find nobody knows here.
+    let elsewhere = engines(&["--url", "http://127.0.0.1:1"]);
+    assert_eq!(elsewhere.status.code(), Some(7), "{elsewhere:?}");
+}
+
 #[tokio::test]
 async fn the_doctor_shows_no_secret_to_the_programs_that_it_looks_at() {
     let server = server().await;

@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Output;
 
+use countersign_testkit::acp_agents::AgentCommand;
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{TestServer, eventually, peers};
+use countersign_testkit::{RealAgent, StubModel, TestServer, eventually, peers};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -26,6 +27,8 @@ const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
 struct Desk {
     server: TestServer,
     home: TempDir,
+    /// More variables of acpx, which are also those of its agent.
+    more: Vec<(String, String)>,
 }
 
 impl Desk {
@@ -33,15 +36,30 @@ impl Desk {
         Self {
             server: Setup::new(BINARY, Engine::None).start().await,
             home: tempfile::tempdir().expect("a temporary directory can be made"),
+            more: Vec::new(),
         }
+    }
+
+    /// Has a real agent with `model` at hand, and returns the words that start it behind the proxy.
+    fn prepare(&mut self, agent: RealAgent, model: &StubModel) -> String {
+        let AgentCommand {
+            program,
+            arguments,
+            variables,
+        } = agent.prepare(self.home.path(), model);
+        self.more = variables;
+        let program = program.display();
+        format!("{BINARY} acp-proxy -- {program} {}", arguments.join(" "))
     }
 
     fn variables(&self) -> Vec<(String, String)> {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
-        vec![
+        let mut variables = vec![
             ("HOME".to_owned(), text(self.home.path().to_owned())),
             ("COUNTERSIGN_DATA".to_owned(), text(self.server.data())),
-        ]
+        ];
+        variables.extend(self.more.iter().cloned());
+        variables
     }
 
     /// acpx with `agent`, these options and one prompt, as words.
@@ -190,4 +208,46 @@ async fn real_acpx_answers_first_in_its_terminal() {
     api.answer(ask["id"].as_str().unwrap(), &late)
         .await
         .expect(410);
+}
+
+/// A real agent behind the proxy: what is answered here is what happens, whatever stands in the terminal.
+async fn a_real_agent_does_what_it_is_answered_here(agent: RealAgent) {
+    let model = StubModel::start().await;
+    let mut desk = Desk::set_up().await;
+    let command = desk.prepare(agent, &model);
+    let denial: &[&str] = &["deny", "--reason", "not now"];
+    for (answer, is_made) in [(denial, false), (&["allow"], true)] {
+        let prompt = agent.shell_directive("touch made.txt");
+        let terminal = desk.open_terminal(&command, &prompt);
+        let api = desk.server.api();
+        let ask = api.wait_for_ask("it is handed in", |_| true).await;
+        assert_eq!(ask["door"], "acp_proxy");
+        assert_eq!(ask["summary"], "touch made.txt");
+        terminal.shows("(y/N)").await;
+        assert!(!desk.has_made());
+        let id = ask["id"].as_str().expect("it has an id");
+        let answered = desk.server.cli(&[answer, &[id]].concat()).await;
+        assert!(answered.expect_success().stdout.contains("delivered"));
+        terminal.shows("acpx ended:").await;
+        assert_eq!(
+            desk.has_made(),
+            is_made,
+            "{answer:?}: {}",
+            terminal.screen()
+        );
+    }
+    eventually(PATIENCE, "nothing is left", async || {
+        (desk.server.processes().len() == 1).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn real_acpx_drives_opencode_behind_the_proxy() {
+    a_real_agent_does_what_it_is_answered_here(RealAgent::Opencode).await;
+}
+
+#[tokio::test]
+async fn real_acpx_drives_claude_behind_the_proxy() {
+    a_real_agent_does_what_it_is_answered_here(RealAgent::Claude).await;
 }

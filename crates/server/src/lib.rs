@@ -24,6 +24,7 @@ mod settings;
 mod state;
 mod streams;
 
+pub use endpoints::engines::engine_offers;
 pub use router::openapi;
 pub use settings::{Limits, ServerSettings};
 

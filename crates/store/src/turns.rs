@@ -11,7 +11,7 @@ use crate::Store;
 use crate::attachments::{Attached, keep_attachments};
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
-use crate::write::{name_in_audit, to_json};
+use crate::write::{COUNTERSIGN, name_in_audit, to_json};
 
 /// A turn that is to begin.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct NewTurn {
     pub mode: Option<String>,
     /// The agent that is wished for.
     pub agent: Option<String>,
-    /// The ask whose denial it gives the reason of.
+    /// The ask whose denial it gives the reason of, or says that nobody answered.
     pub follows: Option<AskId>,
 }
 
@@ -110,6 +110,31 @@ impl Store {
         by: &Actor,
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
+        let (id, name) = (by.id.to_string(), name_in_audit(by));
+        self.begin(workspace, turn, attachments, (&id, &name), now)
+            .await
+    }
+
+    /// Begins a turn in which nobody but Countersign itself says something; says whether it is new.
+    pub async fn begin_own_turn(
+        &self,
+        workspace: WorkspaceId,
+        turn: NewTurn,
+        now: Timestamp,
+    ) -> Result<(Turn, bool), StoreError> {
+        self.begin(workspace, turn, &[], (COUNTERSIGN, COUNTERSIGN), now)
+            .await
+    }
+
+    /// Begins a turn; whoever does has an id, and a name in the audit.
+    async fn begin(
+        &self,
+        workspace: WorkspaceId,
+        turn: NewTurn,
+        attachments: &[Attached],
+        (actor, name): (&str, &str),
+        now: Timestamp,
+    ) -> Result<(Turn, bool), StoreError> {
         const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows, mode) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING";
         const GET: &str = select_turns!("WHERE id = $1");
@@ -120,7 +145,7 @@ impl Store {
                 .bind(turn.session.to_string())
                 .bind(&turn.native_id)
                 .bind(&turn.prompt)
-                .bind(by.id.to_string())
+                .bind(actor)
                 .bind(now.as_micros())
                 .bind(&turn.model)
                 .bind(&turn.agent)
@@ -149,13 +174,7 @@ impl Store {
                 keep_attachments(&mut write.tx, stored.id, attachments).await?;
                 detail["attachments"] = attachments.iter().map(Attached::in_audit).collect();
             }
-            write.deed(
-                workspace,
-                &name_in_audit(by),
-                "session.prompt",
-                stored.session,
-                detail,
-            );
+            write.deed(workspace, name, "session.prompt", stored.session, detail);
         }
         self.commit(write).await?;
         Ok((stored, added > 0))

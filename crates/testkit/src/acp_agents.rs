@@ -4,6 +4,7 @@
 //! it runs a command.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -97,22 +98,29 @@ impl RealAgent {
         }
     }
 
-    /// Makes its sessions look older than they are, while it does not run.
-    ///
-    /// Gemini names the file of a session after the minute in which it is opened, and empties the file when it loads
-    /// the session within that minute.
-    pub fn age_sessions(self, home: &Path) {
-        let projects = home.join(".gemini/tmp");
-        let projects = fs::read_dir(projects).into_iter().flatten().flatten();
-        let chats = projects.map(|project| project.path().join("chats"));
-        let files = chats.flat_map(|chats| fs::read_dir(chats).into_iter().flatten().flatten());
-        for file in files {
-            let name = file.file_name().to_string_lossy().into_owned();
-            let (_, id) = name.rsplit_once('-').expect("its name ends with an id");
-            let older = file
-                .path()
-                .with_file_name(format!("session-2000-01-01T00-00-{id}"));
-            fs::rename(file.path(), older).expect("the home directory can be written");
+    /// Puts all of them, by the names that people install them under, and the Node.js that they need into `directory`,
+    /// which is then for a `PATH`.
+    pub fn install(directory: &Path) {
+        fs::create_dir_all(directory).expect("the directory can be made");
+        let script = |package: &str, script: &str| {
+            let (_, arguments) = peers::node_program(package, script);
+            PathBuf::from(&arguments[0])
+        };
+        let programs = [
+            ("node", peers::node()),
+            ("opencode", peers::opencode()),
+            (
+                "claude-agent-acp",
+                script("@agentclientprotocol/claude-agent-acp", "dist/index.js"),
+            ),
+            (
+                "codex-acp",
+                script("@agentclientprotocol/codex-acp", "dist/index.js"),
+            ),
+            ("gemini", script("@google/gemini-cli", "bundle/gemini.js")),
+        ];
+        for (name, program) in programs {
+            symlink(program, directory.join(name)).expect("the directory can be written");
         }
     }
 

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
+use crate::peers;
+
 /// The official schema, with a validator for each definition that was needed so far.
 #[derive(Debug)]
 pub struct AcpSchema {
@@ -18,8 +20,17 @@ pub struct AcpSchema {
 impl AcpSchema {
     /// Reads the official schema.
     pub fn official() -> Self {
-        let document: Value = serde_json::from_str(include_str!("acp_schema/schema.json"))
-            .expect("the schema is JSON");
+        Self::of(include_str!("acp_schema/schema.json"))
+    }
+
+    /// Reads the draft of version 2, which comes with the pinned peers.
+    pub fn draft() -> Self {
+        let schema = std::fs::read_to_string(peers::acp_draft_schema());
+        Self::of(&schema.expect("the schema can be read"))
+    }
+
+    fn of(schema: &str) -> Self {
+        let document: Value = serde_json::from_str(schema).expect("the schema is JSON");
         let definitions = document["$defs"].as_object().expect("it has definitions");
         let mut names = HashMap::new();
         for (name, definition) in definitions {

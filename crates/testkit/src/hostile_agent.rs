@@ -16,7 +16,7 @@ mod replay;
 mod script;
 
 pub use mode::Mode;
-pub use normal::{FOREIGN_SESSION, SESSION};
+pub use normal::{COMMAND, FOREIGN_SESSION, SESSION};
 pub use play::run;
 pub use puppet::{Puppet, Strings};
 pub use replay::{LAST_COMMAND, REPLAY};

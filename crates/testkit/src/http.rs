@@ -11,7 +11,8 @@ pub fn client() -> reqwest::Client {
         // A connection to a server that was killed meanwhile must not be what a later request fails on.
         .pool_max_idle_per_host(0)
         .connect_timeout(Duration::from_secs(5))
-        .read_timeout(Duration::from_mins(1))
+        // Longer than anything may take that is waited for within one request, such as the start of an agent.
+        .read_timeout(Duration::from_mins(3))
         .build()
         .expect("the options above are valid together")
 }

@@ -17,6 +17,7 @@ pub mod peers;
 pub mod ports;
 pub mod prefix_proxy;
 pub mod process;
+pub mod scripted_agent;
 pub mod scripted_opencode;
 pub mod seed;
 pub mod stub_model;

@@ -62,6 +62,11 @@ pub fn acp_schema() -> PathBuf {
     installed("node_modules/@agentclientprotocol/sdk/schema/v1/schema.json")
 }
 
+/// Returns the JSON Schema of the draft of ACP version 2.
+pub fn acp_draft_schema() -> PathBuf {
+    installed("node_modules/@agentclientprotocol/sdk/schema/v2/schema.json")
+}
+
 /// Returns the program that tries an API against its own description.
 pub fn schemathesis() -> PathBuf {
     installed("venv/bin/schemathesis")
@@ -75,6 +80,11 @@ pub fn scripted_opencode() -> PathBuf {
 /// Returns the ACP agent that does everything wrong, and panics when it is not built.
 pub fn hostile_agent() -> PathBuf {
     built("hostile-agent")
+}
+
+/// Returns the ACP agent that does what its prompts say, and panics when it is not built.
+pub fn scripted_agent() -> PathBuf {
+    built("scripted-agent")
 }
 
 /// Returns a program of this crate that is built, and not older than what it is made of.

@@ -31,6 +31,8 @@ const SERVES: &str = "countersign serves on ";
 pub struct Setup {
     /// The program, as `env!("CARGO_BIN_EXE_countersign")` names it.
     pub binary: PathBuf,
+    /// How it is started.
+    pub command: ServeCommand,
     /// Which engine its workspaces have.
     pub engine: Engine,
     /// How many workspaces it has.
@@ -43,6 +45,15 @@ pub struct Setup {
     pub arguments: Vec<String>,
     /// More variables.
     pub variables: Vec<(String, String)>,
+}
+
+/// The command that starts a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServeCommand {
+    /// `countersign serve`.
+    Serve,
+    /// `countersign up`, for one workspace.
+    Up,
 }
 
 /// Which engine the workspaces of a server have.
@@ -97,6 +108,7 @@ impl Setup {
     pub fn new(binary: impl Into<PathBuf>, engine: Engine) -> Self {
         Self {
             binary: binary.into(),
+            command: ServeCommand::Serve,
             engine,
             workspaces: 1,
             files: Vec::new(),
@@ -196,15 +208,24 @@ impl Setup {
         let mut launch = Launch::new(&self.binary, root.join("server.log"))
             .inherit(&["PATH"])
             .variables(environment.iter().map(|(name, value)| (name, value)))
-            .directory(root)
-            .arguments(["serve", "--port", &port.to_string(), "--config"])
+            .directory(root);
+        match self.command {
+            ServeCommand::Serve => {
+                launch = launch.arguments(["serve"]);
+                for workspace in workspaces {
+                    launch = launch
+                        .arguments(["--workspace"])
+                        .arguments([workspace.as_os_str()]);
+                }
+            }
+            ServeCommand::Up => {
+                launch = launch.arguments(["up", "--no-open"]).arguments(workspaces);
+            }
+        }
+        launch = launch
+            .arguments(["--port", &port.to_string(), "--config"])
             .arguments([root.join("config.toml")])
             .arguments(&self.arguments);
-        for workspace in workspaces {
-            launch = launch
-                .arguments(["--workspace"])
-                .arguments([workspace.as_os_str()]);
-        }
         match &self.engine {
             Engine::None => launch = launch.arguments(["--no-engine"]),
             Engine::Attached { url, .. } => launch = launch.arguments(["--attach", url]),

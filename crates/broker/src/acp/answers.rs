@@ -129,11 +129,11 @@ pub(super) fn tool_call(ask: &Ask) -> Option<&str> {
 /// left out, or added to what is known, changes nothing. What was not known and is, or is said to be something else, does.
 pub(super) fn asks_the_same(earlier: &Value, later: &Value) -> bool {
     let (earlier, later) = (&earlier["tool_call"], &later["tool_call"]);
-    let told = |field: &str| Told::of(&earlier[field], &later[field]);
-    let same_input = match told("input") {
-        Told::Nothing => true,
-        Told::More => false,
-        Told::Other => match (&earlier["input"], &later["input"]) {
+    let news = |field: &str| News::of(&earlier[field], &later[field]);
+    let same_input = match news("input") {
+        News::Nothing => true,
+        News::More => false,
+        News::Other => match (&earlier["input"], &later["input"]) {
             (Value::Object(earlier), Value::Object(later)) => later.iter().all(|(key, value)| {
                 let is_act = ACTS.contains(&key.as_str());
                 earlier.get(key).map_or(!is_act, |before| before == value)
@@ -141,18 +141,18 @@ pub(super) fn asks_the_same(earlier: &Value, later: &Value) -> bool {
             _ => false,
         },
     };
-    same_input && told("changes") == Told::Nothing && told("name") != Told::Other
+    same_input && news("changes") == News::Nothing && news("name") != News::Other
 }
 
 /// What a later value tells beyond an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum News {
     Nothing,
     More,
     Other,
 }
 
-impl Told {
+impl News {
     fn of(earlier: &Value, later: &Value) -> Self {
         let is_known = |value: &Value| match value {
             Value::Null => false,

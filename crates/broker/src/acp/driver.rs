@@ -18,7 +18,8 @@ use tokio::time::Instant;
 
 use crate::acp::answers;
 use crate::acp::hosting::{self, Hosting, Means};
-use crate::acp::noise::Noises;
+use crate::acp::noise::{Moment, Noises};
+use crate::acp::progress::Progress;
 use crate::acp::settings::Settings;
 use crate::acp::unwritten::Unwritten;
 use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
@@ -59,6 +60,8 @@ pub(super) struct Driver {
     /// The tool calls whose items are behind, and where each began that has not ended.
     pub(super) changed_calls: BTreeSet<String>,
     pub(super) open_calls: BTreeMap<String, u64>,
+    /// The tool calls that an agent told of before this server came: their asks are compared when all of it is told.
+    pub(super) retold_calls: BTreeSet<String>,
     pub(super) words: Words,
     pub(super) settings: Settings,
     /// What is done for the agent.
@@ -74,8 +77,14 @@ pub(super) struct Driver {
     pub(super) turn: Option<TurnId>,
     /// Whether the ledger may have a turn that waits.
     pub(super) look_for_turns: bool,
-    /// Whether the agent has the prompt of that turn for certain.
-    pub(super) is_prompted: bool,
+    /// How far that turn is; only in version 2.
+    pub(super) progress: Progress,
+    /// Whether that turn, or the last one, says something in Countersign's own name.
+    pub(super) is_following_up: bool,
+    /// Whether it was said of that turn that nobody answered in time.
+    pub(super) has_told_expiry: bool,
+    /// Whether the agent had closed its input before it could be told the prompt of that turn.
+    pub(super) is_unsaid: bool,
     /// How many turns this life has taken up.
     pub(super) turns_taken: u32,
     /// Whether the agent tells what was said in an earlier life until it is prompted.
@@ -89,15 +98,6 @@ pub(super) struct Driver {
     pub(super) noise: Noises,
     pub(super) notes: BTreeSet<&'static str>,
     noted: u64,
-}
-
-/// When something is said about noise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
-    /// When there is the first of it.
-    AtOnce,
-    /// When something has come to an end.
-    InTheEnd,
 }
 
 /// Why a conversation is over.
@@ -133,6 +133,7 @@ impl Driver {
             calls: ToolCalls::default(),
             changed_calls: BTreeSet::new(),
             open_calls: BTreeMap::new(),
+            retold_calls: BTreeSet::new(),
             words: Words::default(),
             settings: Settings::new(life.told),
             hosting,
@@ -142,7 +143,10 @@ impl Driver {
             has_parcels: false,
             turn: None,
             look_for_turns: true,
-            is_prompted: false,
+            progress: Progress::default(),
+            is_following_up: false,
+            has_told_expiry: false,
+            is_unsaid: false,
             turns_taken: 0,
             tells_history: life.tells_history,
             has_denied: false,
@@ -199,7 +203,7 @@ impl Driver {
         let mut head = self.shared().store.head();
         let ending = self.shared().ending.clone();
         self.find_asks().await?;
-        self.tell_noise(Told::AtOnce).await?;
+        self.tell_noise(Moment::TheFirst).await?;
         self.apply_choices().await?;
         self.resume_hosting().await;
         loop {
@@ -209,9 +213,12 @@ impl Driver {
                 self.look_for_turns |= taken_up.is_err();
                 taken_up?;
             }
-            if self.has_parcels {
-                head.mark_unchanged();
-                self.carry().await?;
+            if self.has_caught_up() {
+                self.compare_asks().await?;
+                if self.has_parcels {
+                    head.mark_unchanged();
+                    self.carry().await?;
+                }
             }
             if self.incoming.is_drained() || !self.out.has_room() {
                 self.catch_up().await?;
@@ -307,32 +314,36 @@ impl Driver {
         Ok(())
     }
 
+    /// Whether everything was taken in that the agent had said when this server came, and all that has come since. An
+    /// answer is not sent before: it may be for something that the agent has changed meanwhile.
+    fn has_caught_up(&self) -> bool {
+        self.incoming.received() >= self.replayed_until && self.incoming.is_drained()
+    }
+
     /// Notes up to where everything is durable, if that is worth it, and lets the keeper forget it.
     pub(super) async fn note_taken(&mut self, at_least: u64) -> Result<(), StoreError> {
-        self.keep_settings().await?;
-        // What is not written must not be forgotten.
-        self.page().write().await?;
-        let mut safe = self.incoming.handed_out();
-        if let Some(start) = self.words.start() {
-            safe = safe.min(start);
-        }
-        if let Some(start) = self.out.first_unanswered() {
-            safe = safe.min(start);
-        }
-        let first_call = self.open_calls.values().min().copied();
-        if let Some(start) = first_call.filter(|start| safe.saturating_sub(*start) < TOOL_SPAN) {
-            safe = safe.min(start);
-        }
-        if let Some(start) = self.hosting.oldest() {
-            safe = safe.min(start);
-        }
+        let end = self.incoming.handed_out();
+        let safe = self.holds(end).into_iter().flatten().fold(end, u64::min);
         if safe < self.noted.saturating_add(at_least.max(1)) {
             return Ok(());
         }
+        // What is not written must not be forgotten.
+        self.catch_up().await?;
         self.shared().store.set_taken(self.run.id, safe).await?;
         self.noted = safe;
         self.out.acknowledge(safe);
         Ok(())
+    }
+
+    /// From where on output is kept that was taken in up to `end`, for each reason that there is.
+    fn holds(&self, end: u64) -> [Option<u64>; 4] {
+        let first_call = self.open_calls.values().min().copied();
+        [
+            self.words.start(),
+            self.out.first_unanswered(),
+            self.hosting.oldest(),
+            first_call.filter(|start| end.saturating_sub(*start) < TOOL_SPAN),
+        ]
     }
 
     /// Ends the life: what it said is kept, what it left running is ended, what it was doing failed. The processes
@@ -372,12 +383,12 @@ impl Driver {
         self.finish_words().await?;
         self.close_calls().await?;
         self.close_terminals().await?;
-        self.tell_noise(Told::InTheEnd).await?;
+        self.tell_noise(Moment::TheEnd).await?;
         self.catch_up().await?;
         if matches!(over, Over::Silent) {
             // The keeper waits for this before it leaves.
             self.note_taken(1).await?;
-            self.say_the_rest().await?;
+            self.write_out(LAST_WORD, Outgoing::is_idle).await?;
         }
         Ok(())
     }
@@ -409,7 +420,10 @@ impl Driver {
         let Shared {
             store, clock, live, ..
         } = self.agents.shared();
-        if let Some(turn) = self.turn {
+        // An agent that leaves after its work may never have heard of the next turn: another life takes that up. One that
+        // never did anything is not tried again.
+        let is_for_the_next = self.is_unsaid && self.turns_taken > 1;
+        if let Some(turn) = self.turn.filter(|_| !is_for_the_next) {
             store
                 .end_turn(self.session.workspace, turn, outcome, clock.now())
                 .await?;
@@ -418,19 +432,6 @@ impl Driver {
         store
             .set_activity(self.session.id, Activity::Gone, clock.now())
             .await?;
-        Ok(())
-    }
-
-    /// Lets the keeper know what was taken, and learns what still reached the agent before it ended.
-    async fn say_the_rest(&mut self) -> Result<(), StoreError> {
-        let until = Instant::now() + LAST_WORD;
-        while !self.out.is_idle() {
-            match tokio::time::timeout_at(until, self.out.progress()).await {
-                Ok(Some((purpose, written))) => self.take_written(purpose, written).await?,
-                Ok(None) => {}
-                Err(_) => break,
-            }
-        }
         Ok(())
     }
 }

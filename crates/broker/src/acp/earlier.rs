@@ -15,7 +15,8 @@ use countersign_store::{Earlier, TakenUp};
 use crate::acp::adoption::put_away;
 use crate::acp::driver::Driver;
 use crate::acp::history::History;
-use crate::acp::opening::{Begun, Talk, explain, place, refused};
+use crate::acp::opening::{Begun, explain};
+use crate::acp::talk::{Talk, place, refused};
 use crate::acp::{Agents, prompting, unavailable};
 use crate::error::BrokerError;
 

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use countersign_core::ask::{Ask, AskState, Door, Withdrawal};
 use countersign_core::digest::Digest;
 use countersign_core::id::RunId;
 use countersign_core::session::{Item, Session, ToolStatus};
-use countersign_engine::acp::ask::{self, UnreadableAsk, permission_ask, permission_ask_again};
+use countersign_engine::acp::ask::{self, UnreadableAsk, permission_ask};
 use countersign_engine::acp::elicitation::{self, elicitation_ask};
 use countersign_engine::acp::hosted::HostMethod;
 use countersign_engine::acp::initialize::Shape;
@@ -14,21 +13,18 @@ use countersign_engine::acp::lines::{Line, Piece};
 use countersign_engine::acp::message::{self, Incoming as Message, Noise, Params, RpcError, RpcId};
 use countersign_engine::acp::tool_call::{ToolCall, ToolCallChange};
 use countersign_engine::acp::update::{self, State, Update};
-use countersign_engine::ask::EngineAsk;
-use countersign_store::{NewAsk, Opened, StoreError};
-use serde_json::Value;
+use countersign_store::StoreError;
 
-use crate::acp::driver::{Driver, Told};
+use crate::acp::driver::Driver;
+use crate::acp::hosting;
+use crate::acp::noise::Moment;
 use crate::acp::wire::Purpose;
 use crate::acp::words::{Said, Words};
-use crate::acp::{answers, hosting};
 
 /// The longest id of a request that is taken for one.
 const ID_LIMIT: usize = 500;
 /// More tool calls than an agent has open at once.
 const OPEN_CALLS: usize = 1_024;
-/// How often an agent may change what one request asks for.
-const CHANGES: u32 = 20;
 /// The longest name of a tool call that is written down as it is.
 const CALL_LIMIT: usize = 200;
 
@@ -115,130 +111,6 @@ impl Driver {
         self.out.push(purpose, hosting::tag(at), reply);
     }
 
-    pub(super) async fn open_ask(
-        &mut self,
-        at: u64,
-        id: &RpcId,
-        asked: EngineAsk,
-    ) -> Result<(), StoreError> {
-        self.finish_words().await?;
-        match self.hand_in(asked).await? {
-            Opened::Fresh(ask) => self.take_fresh(ask).await,
-            Opened::Known(ask) => {
-                self.take_known(at, id, &ask);
-                Ok(())
-            }
-        }
-    }
-
-    async fn hand_in(&mut self, asked: EngineAsk) -> Result<Opened, StoreError> {
-        self.catch_up().await?;
-        let shared = self.agents.shared();
-        let now = shared.clock.now();
-        let new = NewAsk {
-            workspace: self.session.workspace,
-            door: Door::Acp,
-            run: self.run.id,
-            session: self.session.id,
-            native_id: asked.native_id,
-            directory: self.session.directory.clone(),
-            subject: asked.subject,
-            arguments: asked.arguments,
-            raw: asked.raw,
-            options: asked.options,
-            expires_at: shared.settings.ask_expiry.map(|life| now.after(life)),
-        };
-        shared.store.open_ask(new, now).await
-    }
-
-    async fn take_fresh(&mut self, ask: Ask) -> Result<(), StoreError> {
-        tracing::info!(ask.id = %ask.id, session.id = %self.session.id, "ask `{}` was opened", ask.id);
-        self.has_parcels |= ask.state != AskState::Open;
-        self.asks.insert(ask.id);
-        if let Some(call) = answers::tool_call(&ask) {
-            self.asking.insert(call.to_owned(), ask.id);
-        }
-        if self.cancelled_until.is_some() {
-            // The agent wrote it before it read that the turn is cancelled: some run a tool on a late leave.
-            self.withdraw(&ask, &Withdrawal::TurnCancelled).await?;
-        }
-        Ok(())
-    }
-
-    /// What a person is shown is what will run: if the agent changes what it has asked for, it is asked anew.
-    async fn ask_anew(&mut self, call: &str) -> Result<(), StoreError> {
-        let Some(id) = self.asking.get(call).copied() else {
-            return Ok(());
-        };
-        let Some(ask) = self.shared().store.ask(id).await? else {
-            return Ok(());
-        };
-        let is_live = matches!(ask.state, AskState::Open | AskState::Answered(..));
-        let leaves = self.out.is_leaving(id) || self.out.was_accepted(&id.to_string());
-        let Some(request) = RpcId::of_ask(&ask.native_id).filter(|_| is_live && !leaves) else {
-            return Ok(());
-        };
-        let params = Params::of(&ask.raw["request"]);
-        let directory = Path::new(&self.session.directory);
-        let again = permission_ask_again(&request, &params, &self.calls, &self.agent, directory);
-        let Ok(mut again) = again else {
-            return Ok(());
-        };
-        if answers::asks_the_same(&ask.raw, &again.raw) {
-            return Ok(());
-        }
-        let number = answers::number(&ask) + 1;
-        if number > CHANGES {
-            let text = "The agent kept changing what it asked for. It was refused.".to_owned();
-            self.note("changing ask", text).await?;
-            return self.withdraw(&ask, &Withdrawal::SessionEnded).await;
-        }
-        again.native_id = request.for_ask(number);
-        self.settle_calls().await?;
-        // The new one first: a server that ends in between leaves two, of which the next keeps this one.
-        let opened = self.hand_in(again).await?.into_ask();
-        self.give_way(&ask).await?;
-        self.take_fresh(opened).await
-    }
-
-    /// A request that is in the ledger: said again to this server, or an id that the agent uses twice.
-    fn take_known(&mut self, at: u64, id: &RpcId, ask: &Ask) {
-        match ask.state {
-            // It waits for its answer as before.
-            AskState::Open | AskState::Answered(..) => {}
-            // An earlier server may have gone before it could say so.
-            AskState::Withdrawn { .. }
-            | AskState::Delivered(..)
-            | AskState::Undeliverable(..)
-            | AskState::Expired { .. }
-                if at < self.replayed_until => {}
-            AskState::Delivered(..)
-            | AskState::Undeliverable(..)
-            | AskState::Expired { .. }
-            | AskState::Withdrawn { .. } => {
-                self.refuse(at, id, "the id of the request was used before");
-            }
-        }
-    }
-
-    /// The agent does not want to know any more.
-    async fn take_withdrawal(&mut self, params: &Params) -> Result<(), StoreError> {
-        let request = params.value().ok();
-        let request = request.as_ref().and_then(|params| params.get("requestId"));
-        let Some(request) = request.map(Value::to_string) else {
-            return Ok(());
-        };
-        self.stop_waiting(&request);
-        let live = self.shared().store.live_asks(self.run.id).await?;
-        for ask in live {
-            let id = RpcId::of_ask(&ask.native_id);
-            if id.is_some_and(|id| id.is_same(&request)) {
-                self.withdraw(&ask, &Withdrawal::SessionEnded).await?;
-            }
-        }
-        Ok(())
-    }
-
     async fn take_update(&mut self, line: &Line, params: &Params) -> Result<(), StoreError> {
         let news = update::read(params);
         if news.session.as_deref() != Some(self.session.native_id.as_str()) {
@@ -268,17 +140,27 @@ impl Driver {
                 self.take_usage(usage);
                 Ok(())
             }
-            // One that comes again from before this turn's prompt ended another turn.
-            Update::State(State::Idle(reason)) if self.shape == Shape::Two && self.is_prompted => {
-                self.await_answers().await?;
-                self.end_with(&reason).await
-            }
+            Update::State(state) if self.shape == Shape::Two => self.take_state(state).await,
             // What somebody said is in the transcript already, and the rest says nothing.
             Update::User(_)
             | Update::Title(_)
             | Update::Notice { .. }
             | Update::State(_)
             | Update::Unknown { .. } => Ok(()),
+        }
+    }
+
+    /// Learns what the agent does: in version 2 that ends a turn.
+    async fn take_state(&mut self, state: State) -> Result<(), StoreError> {
+        if self.turn.is_none() {
+            return Ok(());
+        }
+        match self.progress.take(state) {
+            Some(ended) => {
+                self.await_answers().await?;
+                self.end_as_said(ended).await
+            }
+            None => Ok(()),
         }
     }
 
@@ -308,6 +190,7 @@ impl Driver {
         let mut words = std::mem::take(&mut self.words);
         words.pass_on(&self.page());
         self.words = words;
+        self.keep_settings().await?;
         self.page().write().await
     }
 
@@ -344,7 +227,10 @@ impl Driver {
             self.finish_words().await?;
             self.settle_calls().await?;
         }
-        if is_about_the_act {
+        if is_about_the_act && line.start < self.replayed_until {
+            // It may be an earlier word on it: the last one is what counts.
+            self.retold_calls.insert(id);
+        } else if is_about_the_act {
             self.ask_anew(&id).await?;
         }
         Ok(())
@@ -390,11 +276,11 @@ impl Driver {
 
     async fn take_noise(&mut self, noise: &Noise) -> Result<(), StoreError> {
         self.noise.take(noise);
-        self.tell_noise(Told::AtOnce).await
+        self.tell_noise(Moment::TheFirst).await
     }
 
     /// Says how much noise there was, if that is news.
-    pub(super) async fn tell_noise(&mut self, when: Told) -> Result<(), StoreError> {
+    pub(super) async fn tell_noise(&mut self, when: Moment) -> Result<(), StoreError> {
         let Some(text) = self.noise.news(when) else {
             return Ok(());
         };

@@ -2,10 +2,17 @@
 
 use countersign_engine::acp::message::Noise;
 
-use crate::acp::driver::Told;
-
 /// The longest part of a line that is kept, in characters.
 const SHOWN: usize = 500;
+
+/// When something is said about noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// There is the first of it.
+    TheFirst,
+    /// Something has come to an end.
+    TheEnd,
+}
 
 /// How many lines were no messages, and what the first one was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,8 +35,8 @@ impl Noises {
 
     /// What is to be said about them, if that is news. The first is said at once, how many there were when a turn or
     /// the life ends.
-    pub(super) fn news(&mut self, when: Told) -> Option<String> {
-        let is_due = self.told == 0 || when == Told::InTheEnd;
+    pub(super) fn news(&mut self, when: Moment) -> Option<String> {
+        let is_due = self.told == 0 || when == Moment::TheEnd;
         if self.count == self.told || !is_due {
             return None;
         }

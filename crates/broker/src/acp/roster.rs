@@ -1,17 +1,21 @@
 //! The agents that can be started here: the known ones, those of the configuration, and the demo agent.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use countersign_core::session::Session;
-use countersign_engine::acp::agents::{Agent, FoundProgram, SignedIn, StartCommand, agents};
+use countersign_engine::acp::agents::{
+    Agent, AgentEntry, FoundProgram, SignedIn, StartCommand, agents,
+};
 use countersign_engine::acp::initialize::{HostAbilities, Questions};
+use countersign_engine::opencode::find_program;
 
-use crate::settings::Settings;
+use crate::settings::EngineChoice;
 
 /// The agent that is always there and needs no model.
 pub(crate) const DEMO: &str = "demo";
-/// What opencode is called as an ACP agent: by its plain name it is talked to in its own way.
+/// What opencode is called as an ACP agent: by its plain name it is talked to in its own way. The configuration may say
+/// either, for it is about ACP agents alone.
 const OPENCODE_ACP: &str = "opencode-acp";
 
 /// An agent, and whether it could be started.
@@ -38,19 +42,33 @@ pub(super) struct Roster {
 }
 
 impl Roster {
-    pub(super) fn new(settings: &Settings) -> Self {
-        let mut all = agents(&settings.agents);
+    /// The agents with what the configuration says of them; `own_program` is also the demo agent.
+    pub(super) fn new(entries: &[AgentEntry], own_program: &Path) -> Self {
+        let entries = entries.iter().cloned();
+        let entries: Vec<AgentEntry> = entries
+            .map(|mut entry| {
+                if entry.name == OPENCODE_ACP {
+                    Session::OPENCODE.clone_into(&mut entry.name);
+                }
+                entry
+            })
+            .collect();
+        let mut all = agents(&entries);
         for agent in &mut all {
             if agent.name == Session::OPENCODE {
                 OPENCODE_ACP.clone_into(&mut agent.name);
+                "opencode (ACP)".clone_into(&mut agent.title);
             }
         }
         // Of the demo agent only what it is offered can be configured.
-        let entry = settings.agents.iter().rfind(|entry| entry.name == DEMO);
+        let entry = entries.iter().rfind(|entry| entry.name == DEMO);
         let abilities = entry.and_then(|entry| entry.capabilities);
         all.retain(|agent| agent.name != DEMO);
-        all.push(demo(settings, abilities));
-        let names = settings.agents.iter().map(|entry| entry.name.clone());
+        all.push(demo(own_program, abilities));
+        let names = entries.into_iter().map(|entry| match entry.name.as_str() {
+            Session::OPENCODE => OPENCODE_ACP.to_owned(),
+            _ => entry.name,
+        });
         Self {
             agents: all,
             configured: names.collect(),
@@ -76,40 +94,92 @@ impl Roster {
             .find(|agent| self.configured.contains(&agent.name) && is_usable(agent))
     }
 
-    pub(super) fn listing(&self) -> Vec<EngineListing> {
-        let home = std::env::var_os("HOME")
-            .map(PathBuf::from)
-            .unwrap_or_default();
-        let variables: BTreeSet<String> = std::env::vars_os()
-            .filter_map(|(name, _)| name.into_string().ok())
-            .collect();
-        self.agents
-            .iter()
-            .map(|agent| {
-                let program = find(agent).map(|found| found.program);
-                let signed_in = agent.signed_in(&home, &variables);
-                let advice = match (&program, &signed_in) {
-                    (None, _) if agent.install.is_empty() => {
-                        let wanted = agent.commands.first();
-                        wanted.map_or_else(
-                            || "its `command` is missing in the configuration".to_owned(),
-                            |command| format!("`{}` was not found", command.program),
-                        )
-                    }
-                    (None, _) => format!("install it: {}", agent.install),
-                    (Some(_), SignedIn::NotSeen) => format!("sign in: {}", agent.sign_in.how),
-                    (Some(_), SignedIn::Seen(_) | SignedIn::Unknown) => String::new(),
-                };
-                EngineListing {
-                    name: agent.name.clone(),
-                    title: agent.title.clone(),
-                    program: program.map(|program| program.display().to_string()),
-                    signed_in,
-                    advice,
-                }
-            })
+    /// All of them, and opencode as `engine` says that it is talked to in its own way.
+    pub(super) fn listing(&self, engine: &EngineChoice) -> Vec<EngineListing> {
+        let signs = Signs::of_this_process();
+        let acp = self.agents.iter().map(|agent| {
+            let program = find(agent).map(|found| found.program);
+            listed(agent, program, &signs)
+        });
+        self.opencode(engine, &signs)
+            .into_iter()
+            .chain(acp)
             .collect()
     }
+
+    /// opencode, talked to in its own way.
+    fn opencode(&self, engine: &EngineChoice, signs: &Signs) -> Option<EngineListing> {
+        match engine {
+            EngineChoice::None => None,
+            EngineChoice::Start { program, .. } => {
+                let path = std::env::var_os("PATH").unwrap_or_default();
+                let program = program.clone().or_else(|| find_program(&path));
+                let own = Agent {
+                    name: Session::OPENCODE.to_owned(),
+                    title: "opencode".to_owned(),
+                    ..self.get(OPENCODE_ACP)?.clone()
+                };
+                Some(listed(&own, program, signs))
+            }
+            EngineChoice::Attach(endpoint) => Some(EngineListing {
+                name: Session::OPENCODE.to_owned(),
+                title: format!("opencode at {}", endpoint.address()),
+                program: None,
+                signed_in: SignedIn::Unknown,
+                advice: String::new(),
+            }),
+        }
+    }
+}
+
+/// What shows from outside whether somebody has signed in.
+struct Signs {
+    home: PathBuf,
+    variables: BTreeSet<String>,
+}
+
+impl Signs {
+    fn of_this_process() -> Self {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        Self {
+            home: home.unwrap_or_default(),
+            variables: variables.collect(),
+        }
+    }
+}
+
+/// What is said of an agent whose program was looked for.
+fn listed(agent: &Agent, program: Option<PathBuf>, signs: &Signs) -> EngineListing {
+    let signed_in = agent.signed_in(&signs.home, &signs.variables);
+    let advice = match (&program, &signed_in) {
+        (None, _) if agent.install.is_empty() => {
+            let wanted = agent.commands.first();
+            wanted.map_or_else(
+                || "its `command` is missing in the configuration".to_owned(),
+                |command| format!("`{}` was not found", command.program),
+            )
+        }
+        (None, _) => format!("install it: {}", agent.install),
+        (Some(_), SignedIn::NotSeen) => format!("sign in: {}", agent.sign_in.how),
+        (Some(_), SignedIn::Seen(_) | SignedIn::Unknown) => String::new(),
+    };
+    EngineListing {
+        name: agent.name.clone(),
+        title: agent.title.clone(),
+        program: program.map(|program| program.display().to_string()),
+        signed_in,
+        advice,
+    }
+}
+
+/// The engines that a server with these settings would find on this machine.
+pub fn engines_here(
+    engine: &EngineChoice,
+    agents: &[AgentEntry],
+    own_program: &Path,
+) -> Vec<EngineListing> {
+    Roster::new(agents, own_program).listing(engine)
 }
 
 /// Looks for an agent's program where a shell would.
@@ -121,12 +191,12 @@ fn is_usable(agent: &Agent) -> bool {
     find(agent).is_some()
 }
 
-fn demo(settings: &Settings, abilities: Option<HostAbilities>) -> Agent {
+fn demo(own_program: &Path, abilities: Option<HostAbilities>) -> Agent {
     Agent {
         name: DEMO.to_owned(),
         title: "Demo agent".to_owned(),
         commands: vec![StartCommand {
-            program: settings.own_program.display().to_string(),
+            program: own_program.display().to_string(),
             arguments: vec!["demo-agent".to_owned()],
         }],
         abilities: abilities.unwrap_or(HostAbilities {

@@ -1,32 +1,26 @@
-//! Turns and answers on their way to an agent, one turn at a time, each thing told once.
+//! The turns of a session, one at a time: each is said to the agent once, and ends when the agent says so.
 
 use std::time::Duration;
 
-use countersign_core::ask::{Ask, AskState, Withdrawal};
-use countersign_core::delivery::{Evidence, Undeliverable};
-use countersign_core::digest::Digest;
-use countersign_core::id::{AskId, TurnId};
+use countersign_core::ask::Withdrawal;
+use countersign_core::id::TurnId;
 use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
-use countersign_engine::acp::hosted::Hosted;
 use countersign_engine::acp::message::{Params, RpcError, RpcId};
 use countersign_engine::acp::session::{self, PromptAnswer, StopReason, read_prompt};
-use countersign_engine::keeper::KeeperError;
-use countersign_store::{AskFilter, NewTurn, Parcel, StoreError};
+use countersign_store::{AskFilter, StoreError};
 use tokio::time::Instant;
 
-use crate::acp::driver::{Driver, Told};
+use crate::acp::driver::Driver;
+use crate::acp::noise::Moment;
+use crate::acp::progress::{Ended, Progress};
 use crate::acp::settings::Readiness;
 use crate::acp::wire::Purpose;
-use crate::acp::{answers, failed, hosting};
+use crate::acp::{answers, failed};
 
 /// How long an agent has to end a turn that was cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(10);
-/// How long an answer that is on its way may take to be with an agent that ends its turn.
-const ANSWERS_LIMIT: Duration = Duration::from_secs(2);
 /// More asks than one turn has.
 const ASKS_OF_A_TURN: i64 = 200;
-/// How long after a try an answer is due again; within one life of the agent it is never sent twice.
-const DUE_AGAIN: Duration = Duration::from_secs(1);
 /// The longest title that is made of a prompt, in characters.
 const TITLE_LENGTH: usize = 80;
 
@@ -54,6 +48,7 @@ impl Driver {
             }
             if is_with_agent {
                 // It is a turn of an earlier server: what that server knew of it is in the ledger.
+                self.progress = Progress::of_earlier_server();
                 self.has_denied = self.has_denied_since(&turn).await?;
             }
             if turn.cancelled_at.is_some() {
@@ -131,10 +126,13 @@ impl Driver {
             .await?;
         self.turn = Some(turn.id);
         self.turns_taken += 1;
+        self.is_unsaid = false;
         self.has_denied = false;
+        self.progress = Progress::default();
+        self.is_following_up = turn.follows.is_some();
+        self.has_told_expiry = false;
         self.tells_history = false;
         self.settings.forget_turn();
-        self.is_prompted = parts.is_none();
         match parts {
             // The agent has it from an earlier server.
             None => Ok(()),
@@ -188,12 +186,14 @@ impl Driver {
         if !is_ours {
             return Ok(());
         }
-        self.is_prompted = true;
         self.await_answers().await?;
         match outcome {
             Ok(result) => match read_prompt(self.shape, &result) {
                 PromptAnswer::Ended(reason) => self.end_with(&reason).await,
-                PromptAnswer::Taken { .. } => Ok(()),
+                PromptAnswer::Taken { .. } => match self.progress.is_taken() {
+                    Some(ended) => self.end_as_said(ended).await,
+                    None => Ok(()),
+                },
             },
             Err(_) if self.cancelled_until.is_some() => {
                 self.end_turn(&TurnOutcome::Cancelled).await
@@ -235,13 +235,22 @@ impl Driver {
         self.end_turn(&outcome).await
     }
 
-    async fn end_turn(&mut self, outcome: &TurnOutcome) -> Result<(), StoreError> {
+    /// Ends the turn of an agent that says so without being asked, and not always why.
+    pub(super) async fn end_as_said(&mut self, ended: Ended) -> Result<(), StoreError> {
+        match (ended, self.cancelled_until) {
+            (Ended(Some(reason)), _) => self.end_with(&reason).await,
+            (Ended(None), Some(_)) => self.end_turn(&TurnOutcome::Cancelled).await,
+            (Ended(None), None) => self.end_turn(&TurnOutcome::Completed).await,
+        }
+    }
+
+    pub(super) async fn end_turn(&mut self, outcome: &TurnOutcome) -> Result<(), StoreError> {
         let Some(turn) = self.turn else {
             return Ok(());
         };
         self.finish_words().await?;
         self.close_calls().await?;
-        self.tell_noise(Told::InTheEnd).await?;
+        self.tell_noise(Moment::TheEnd).await?;
         self.catch_up().await?;
         // The agent has gone on without them.
         self.withdraw_all(&Withdrawal::SessionEnded).await?;
@@ -263,23 +272,12 @@ impl Driver {
         self.note_taken(1).await
     }
 
-    /// Waits for what is on its way to an agent that has gone on: the reason of a denial goes before what comes next.
-    pub(super) async fn await_answers(&mut self) -> Result<(), StoreError> {
-        let until = Instant::now() + ANSWERS_LIMIT;
-        while self.out.is_answering_any() {
-            match tokio::time::timeout_at(until, self.out.progress()).await {
-                Ok(Some((purpose, written))) => self.take_written(purpose, written).await?,
-                Ok(None) => {}
-                Err(_) => break,
-            }
-        }
-        Ok(())
-    }
-
     /// Stops what is going on: the ledger first, then the agent, which has a while to come to an end.
     pub(super) async fn cancel(&mut self) -> Result<(), StoreError> {
         for waiting in self.shared().store.open_turns(self.session.id).await? {
-            if Some(waiting.id) != self.turn && waiting.cancelled_at.is_some() {
+            // What we would say by ourselves may have been written down just after it was cancelled.
+            let goes_with_it = waiting.cancelled_at.is_some() || waiting.follows.is_some();
+            if Some(waiting.id) != self.turn && goes_with_it {
                 self.end_in_ledger_alone(waiting.id).await?;
             }
         }
@@ -297,227 +295,4 @@ impl Driver {
         self.cancel_hosting();
         self.withdraw_all(&Withdrawal::TurnCancelled).await
     }
-
-    async fn withdraw_all(&mut self, why: &Withdrawal) -> Result<(), StoreError> {
-        if self.asks.is_empty() {
-            return Ok(());
-        }
-        for ask in self.shared().store.live_asks(self.run.id).await? {
-            self.withdraw(&ask, why).await?;
-        }
-        Ok(())
-    }
-
-    /// Ends an ask that is not wanted any more, answered or not, and lets the agent know. An answer that has not
-    /// begun to leave never does.
-    pub(super) async fn withdraw(&mut self, ask: &Ask, why: &Withdrawal) -> Result<(), StoreError> {
-        if let AskState::Answered(..) = ask.state
-            && (self.out.was_accepted(&hosting::tag_of(ask)) || self.hosting.is_performing(ask.id))
-        {
-            return Ok(());
-        }
-        let shared = self.agents.shared();
-        let now = shared.clock.now();
-        let ended = shared.store.withdraw(ask.id, why, now).await?;
-        self.out.take_back(ask.id);
-        self.hosting.revoke(ask.id);
-        if self.out.is_answering(ask.id) {
-            // It is being written: what becomes of that is what became of it.
-            return Ok(());
-        }
-        if !ended {
-            let why = match why {
-                Withdrawal::TurnCancelled => Undeliverable::TurnCancelled,
-                Withdrawal::Changed => Undeliverable::Changed,
-                Withdrawal::SessionEnded
-                | Withdrawal::EngineGone
-                | Withdrawal::SiblingDenied { .. }
-                | Withdrawal::AnsweredElsewhere { .. } => Undeliverable::Forgotten,
-            };
-            self.shared().store.give_up(ask.id, &why, now).await?;
-        }
-        self.forget_ask(ask.id);
-        if *why != Withdrawal::Changed
-            && let Some(id) = RpcId::of_ask(&ask.native_id)
-        {
-            let line = answers::cancelled(ask, &id);
-            self.out.push(Purpose::Other, hosting::tag_of(ask), line);
-        }
-        Ok(())
-    }
-
-    /// Ends an ask in whose place another stands: the request itself goes on.
-    pub(super) async fn give_way(&mut self, ask: &Ask) -> Result<(), StoreError> {
-        self.withdraw(ask, &Withdrawal::Changed).await
-    }
-
-    fn forget_ask(&mut self, ask: AskId) {
-        self.asks.remove(&ask);
-        self.asking.retain(|_, asking| *asking != ask);
-    }
-
-    /// Puts what the ledger has for the agent on its way.
-    pub(super) async fn carry(&mut self) -> Result<(), StoreError> {
-        self.has_parcels = false;
-        for parcel in self.shared().store.parcels(self.run.id).await? {
-            let id = parcel.ask.id;
-            if !self.out.is_answering(id) && !self.hosting.is_performing(id) {
-                self.send(&parcel).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn send(&mut self, parcel: &Parcel) -> Result<(), StoreError> {
-        let ask = &parcel.ask;
-        let shared = self.agents.shared();
-        let now = shared.clock.now();
-        let id = RpcId::of_ask(&ask.native_id);
-        let Some(id) = id.filter(|_| Digest::of_json(&ask.raw) == ask.digest) else {
-            let message = "what was asked is not what is in the ledger".to_owned();
-            return self
-                .give_up(ask.id, &Undeliverable::Refused { message })
-                .await;
-        };
-        let due = now.after(DUE_AGAIN);
-        if let Some(hosted) = Hosted::of(ask) {
-            if shared.store.begin_sending(ask.id, due, now).await? {
-                self.perform(ask, &id, hosted);
-            }
-            return Ok(());
-        }
-        match answers::reply(ask, &id) {
-            Ok(line) => {
-                if shared.store.begin_sending(ask.id, due, now).await? {
-                    self.has_denied |= answers::is_no(ask);
-                    self.hosting.grant(ask, &self.session);
-                    let purpose = Purpose::Answer(ask.id);
-                    self.out.push(purpose, ask.id.to_string(), line);
-                }
-                Ok(())
-            }
-            // A rule can say what names nothing that the agent offers. Then it is a no.
-            Err(message) => {
-                let line = answers::unanswered(ask, &id);
-                self.out.push(Purpose::Other, ask.id.to_string(), line);
-                self.has_denied = true;
-                self.give_up(ask.id, &Undeliverable::Refused { message })
-                    .await
-            }
-        }
-    }
-
-    async fn give_up(&mut self, ask: AskId, why: &Undeliverable) -> Result<(), StoreError> {
-        self.forget_ask(ask);
-        let shared = self.agents.shared();
-        shared.store.give_up(ask, why, shared.clock.now()).await?;
-        Ok(())
-    }
-
-    /// Learns what became of a frame.
-    pub(super) async fn take_written(
-        &mut self,
-        purpose: Purpose,
-        written: Result<(), KeeperError>,
-    ) -> Result<(), StoreError> {
-        let shared = self.agents.shared();
-        let now = shared.clock.now();
-        match (purpose, written) {
-            (Purpose::Prompt(turn), Ok(())) => {
-                self.is_prompted = true;
-                self.agents.shared().store.mark_turn_sent(turn, now).await
-            }
-            (Purpose::Answer(ask), Ok(())) => self.prove(ask).await,
-            (Purpose::Reply { .. } | Purpose::Other, Ok(())) => Ok(()),
-            // The agent or its keeper is gone, and what follows from that follows from the end of its output.
-            (
-                _,
-                Err(error @ (KeeperError::Lost | KeeperError::InputOver | KeeperError::Displaced)),
-            ) => {
-                tracing::debug!(
-                    error = &error as &dyn std::error::Error,
-                    "an agent was not told something"
-                );
-                Ok(())
-            }
-            (Purpose::Prompt(_), Err(error)) => self.end_turn(&failed(error.to_string())).await,
-            (Purpose::Answer(ask), Err(error)) => {
-                let message = error.to_string();
-                self.give_up(ask, &Undeliverable::Refused { message }).await
-            }
-            (Purpose::Reply { .. } | Purpose::Other, Err(error)) => {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "an agent was not told something"
-                );
-                Ok(())
-            }
-        }
-    }
-
-    /// The reply is in the agent's input: that is all that can be proved, for the agent acknowledges nothing.
-    async fn prove(&mut self, id: AskId) -> Result<(), StoreError> {
-        self.forget_ask(id);
-        let Some(ask) = self.shared().store.ask(id).await? else {
-            return Ok(());
-        };
-        // What the host did not do was answered with the reason.
-        let tells_why = Hosted::of(&ask).is_some();
-        // Before it counts as delivered, so that the reason is not lost with a server that ends in between.
-        if !tells_why {
-            self.follow_up(&ask).await?;
-        }
-        let evidence = Evidence::Written {
-            request: ask.native_id.clone(),
-        };
-        let shared = self.agents.shared();
-        if shared
-            .store
-            .mark_delivered(id, &evidence, shared.clock.now())
-            .await?
-        {
-            tracing::info!(ask.id = %id, "the answer to `{id}` was delivered");
-        }
-        Ok(())
-    }
-
-    /// The protocol has no place for the reason of a denial: it follows as the next prompt. A rule's no is not
-    /// explained: an agent that tries again for every explanation would never come to an end. Nor is one of a turn that
-    /// somebody has cancelled meanwhile.
-    async fn follow_up(&mut self, ask: &Ask) -> Result<(), StoreError> {
-        let Some(answer) = ask.state.answer() else {
-            return Ok(());
-        };
-        if answer.rule.is_some() || self.cancelled_until.is_some() {
-            return Ok(());
-        }
-        let (Some(reason), Some(id)) = (answer.choice.reason(), turn_after(ask.id)) else {
-            return Ok(());
-        };
-        let what = ask.subject.summary();
-        let new = NewTurn {
-            id,
-            session: self.session.id,
-            native_id: id.to_string(),
-            prompt: format!("`{what}` was denied. The reason: {reason}"),
-            model: None,
-            mode: None,
-            agent: None,
-            follows: Some(ask.id),
-        };
-        let shared = self.agents.shared();
-        shared
-            .store
-            .begin_turn(self.session.workspace, new, &answer.by, shared.clock.now())
-            .await?;
-        self.look_for_turns = true;
-        Ok(())
-    }
-}
-
-/// The turn that tells why an ask was denied. It is always the same one, so that it is told once.
-fn turn_after(ask: AskId) -> Option<TurnId> {
-    let id = ask.to_string();
-    let (_, digits) = id.split_once('_')?;
-    format!("turn_{digits}").parse().ok()
 }

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use countersign_testkit::eventually;
 use countersign_testkit::hostile_agent::Mode;
@@ -15,9 +14,9 @@ use tokio::task::JoinSet;
 use crate::table::{Outcome, Row};
 
 /// How long one mode may take: some say 100 MB, and the machine may be busy.
-const LIMIT: Duration = Duration::from_mins(4);
-/// How often the kernel is asked for the server's memory.
-const LOOK: Duration = Duration::from_millis(50);
+const LIMIT: Duration = Duration::from_mins(3);
+/// How long a turn of somebody else may take meanwhile.
+const BYSTANDERS_LIMIT: Duration = Duration::from_secs(15);
 /// How long the bystander rests between two turns.
 const REST: Duration = Duration::from_millis(200);
 
@@ -52,7 +51,8 @@ async fn play(api: &Api, row: &Row) {
     let begun = api.post("/api/v1/sessions", &wish).await;
     if let Outcome::NoSession(words) = row.outcome {
         let why = begun.expect(503)["message"].to_string();
-        return assert!(why.contains(words), "{why}");
+        assert!(why.contains(words), "{why}");
+        return is_in_the_audit(api, &row.mode.name(), words).await;
     }
     let begun = begun.expect(201);
     let session = Conversation {
@@ -63,6 +63,10 @@ async fn play(api: &Api, row: &Row) {
     let turn = match row.outcome {
         Outcome::NoSession(_) => return,
         Outcome::Denied => session.denied_and_over().await,
+        Outcome::DeniedAnew(command) => {
+            session.asks_anew(command).await;
+            session.denied_and_over().await
+        }
         Outcome::Completed | Outcome::Failed(_) => session.over().await,
         Outcome::Stuck => {
             if row.noted.is_some() {
@@ -83,6 +87,26 @@ async fn play(api: &Api, row: &Row) {
         }
     };
     session.came_to(row, &turn).await;
+}
+
+/// Panics unless the audit says why the life of an agent ended.
+async fn is_in_the_audit(api: &Api, agent: &str, words: &str) {
+    let mut after = 0;
+    loop {
+        let page = api
+            .get(&format!("/api/v1/audit?limit=1000&after={after}"))
+            .await;
+        let entries = page["entries"].as_array().expect("it is a list");
+        let says_so = |entry: &&Value| {
+            let why = entry["detail"]["why"].as_str().unwrap_or_default();
+            entry["action"] == "engine.end" && why.contains(agent) && why.contains(words)
+        };
+        if entries.iter().any(|entry| says_so(&entry)) {
+            return;
+        }
+        let next = page["next"].as_i64();
+        after = next.unwrap_or_else(|| panic!("the audit has no end of {agent}: {page:#}"));
+    }
 }
 
 struct Conversation<'a> {
@@ -135,6 +159,17 @@ impl Conversation<'_> {
         self.over().await
     }
 
+    /// Waits until an ask was withdrawn and another is open in its place.
+    async fn asks_anew(&self, command: &str) {
+        eventually(LIMIT, "it is asked anew", async || {
+            let open = self.asks("&state=open").await;
+            let withdrawn = self.asks("&state=withdrawn").await;
+            let is_it = open.len() == 1 && open[0]["summary"] == command;
+            (is_it && withdrawn.len() == 1).then_some(())
+        })
+        .await;
+    }
+
     async fn cancelled(&self) -> Value {
         let path = format!("/api/v1/sessions/{}/cancel", self.id);
         self.api.post(&path, &json!({})).await.expect(200);
@@ -162,7 +197,7 @@ impl Conversation<'_> {
 
     async fn came_to(&self, row: &Row, turn: &Value) {
         let (outcome, words) = match row.outcome {
-            Outcome::Denied | Outcome::Completed => ("completed", ""),
+            Outcome::Denied | Outcome::DeniedAnew(_) | Outcome::Completed => ("completed", ""),
             Outcome::Failed(words) | Outcome::NoSession(words) => ("failed", words),
             Outcome::Stuck | Outcome::StuckAfterDenial | Outcome::StuckAsking => ("cancelled", ""),
         };
@@ -216,49 +251,10 @@ impl Bystander {
 }
 
 async fn say(api: &Api, session: &str) {
+    let begin = Instant::now();
     api.prompt(session, "SAY Good day.").await;
     let turn = api.turn_outcome(session).await;
     assert_eq!(turn["outcome"], "completed", "{turn}");
-}
-
-/// The most memory that a process has had that is in no file, in KiB.
-pub(crate) struct Memory {
-    idle: u64,
-    most: Arc<AtomicU64>,
-    _looking: JoinSet<()>,
-}
-
-impl Memory {
-    pub(crate) fn watch(process: u32) -> Self {
-        let idle = anonymous(process);
-        let most = Arc::new(AtomicU64::new(idle));
-        let mut looking = JoinSet::new();
-        looking.spawn_local({
-            let most = Arc::clone(&most);
-            async move {
-                loop {
-                    most.fetch_max(anonymous(process), Ordering::Relaxed);
-                    tokio::time::sleep(LOOK).await;
-                }
-            }
-        });
-        Self {
-            idle,
-            most,
-            _looking: looking,
-        }
-    }
-
-    pub(crate) fn most_above_idle(&self) -> u64 {
-        self.most.load(Ordering::Relaxed) - self.idle
-    }
-}
-
-fn anonymous(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let count = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    count.unwrap_or_default()
+    let took = begin.elapsed();
+    assert!(took < BYSTANDERS_LIMIT, "a turn took {took:?}");
 }

@@ -2,7 +2,9 @@
 
 use countersign_testkit::hostile_agent::Mode;
 
-use Outcome::{Completed, Denied, Failed, NoSession, Stuck, StuckAfterDenial, StuckAsking};
+use Outcome::{
+    Completed, Denied, DeniedAnew, Failed, NoSession, Stuck, StuckAfterDenial, StuckAsking,
+};
 
 /// What becomes of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub(crate) enum Outcome {
     NoSession(&'static str),
     /// An ask reaches a person, whose denial reaches the agent, and the turn is completed.
     Denied,
+    /// An ask becomes another one, for this, whose denial reaches the agent, and the turn is completed.
+    DeniedAnew(&'static str),
     /// The turn is completed, whether or not somebody could deny an ask before.
     Completed,
     /// The turn fails, and the reason says this.
@@ -55,7 +59,7 @@ const NOT_READY: &str = "ended before it was ready";
 /// Lines that are no messages, or are cut wrongly.
 pub(crate) const LINES: &[Row] = &[
     row(Mode::Plain, Denied),
-    row(Mode::BannerBefore, Denied),
+    noted(Mode::BannerBefore, Denied, NOISE),
     noted(Mode::NoiseBetween, Denied, NOISE),
     row(Mode::NoiseAfter, Denied),
     row(Mode::BlankLines, Denied),
@@ -114,7 +118,9 @@ pub(crate) const WORDS: &[Row] = &[
     row(Mode::LyingOptionNames, Denied),
     row(Mode::MissingToolCall, Denied),
     row(Mode::ChangedToolCall, Denied),
-    row(Mode::ChangedWhileAsking, Denied),
+    row(Mode::ChangedWhileAsking, DeniedAnew("rm -rf everything")),
+    row(Mode::SwitchedMode, Denied),
+    row(Mode::PlanExit, Denied),
     noted(Mode::MalformedAsk, Completed, "was refused"),
     row(Mode::NullResult, Denied),
     row(Mode::VersionZero, NoSession("version")),
@@ -131,6 +137,7 @@ pub(crate) const WORDS: &[Row] = &[
 /// Deaths, words at the wrong time, processes that are left behind, and reaching for what is not theirs.
 pub(crate) const DEEDS: &[Row] = &[
     row(Mode::DeathBeforeInitialize, NoSession(NOT_READY)),
+    row(Mode::DeathWithWords, NoSession("the licence has run out")),
     row(Mode::DeathAfterInitialize, NoSession(NOT_READY)),
     row(Mode::DeathDuringNew, NoSession(NOT_READY)),
     row(Mode::DeathDuringPrompt, Failed(EXITED)),
@@ -206,6 +213,32 @@ pub(crate) const FLOODS: &[Row] = &[
     row(Mode::UpdateFlood, Denied),
     noted(Mode::NoiseFlood, Denied, "100000 lines"),
     row(Mode::EndlessOutput, Stuck),
+];
+
+/// What no rule allows, though there is one for the plain command: a person has to look.
+pub(crate) const DESPITE_A_RULE: &[Row] = &[
+    row(Mode::TwoAllowOnce, Denied),
+    row(Mode::SwitchedMode, Denied),
+    row(Mode::PlanExit, Denied),
+    row(Mode::NoOptions, Denied),
+    row(Mode::DuplicateOptionIds, StuckAsking),
+    row(Mode::MissingToolCall, Denied),
+    row(Mode::ChangedToolCall, Denied),
+    noted(Mode::ForeignAsk, Completed, FOREIGN),
+    noted(Mode::PathAsSessionId, Completed, FOREIGN),
+    noted(Mode::MalformedAsk, Completed, "was refused"),
+];
+
+/// What asks after the turn was cancelled.
+pub(crate) const AFTER_THE_CANCEL: &[Row] = &[row(Mode::AskAfterCancel, StuckAsking)];
+
+/// What a rule allows, once each, and never more than was asked.
+pub(crate) const BY_A_RULE: &[Row] = &[
+    row(Mode::Plain, Completed),
+    row(Mode::RepeatedAsk, Completed),
+    row(Mode::DuplicateRequestIds, Completed),
+    row(Mode::LyingOptionNames, Completed),
+    row(Mode::UnknownOptionKind, Completed),
 ];
 
 /// Too many of what is a row in the ledger each.

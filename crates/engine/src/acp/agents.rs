@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use countersign_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::acp::initialize::{HostAbilities, Offer};
@@ -36,6 +37,8 @@ pub struct Agent {
     pub lasting: Vec<LastingOption>,
     /// What its refusal does to the turn.
     pub refusal: RefusalEffect,
+    /// When it can go on with an earlier session.
+    pub loading: Loading,
     /// More variables that it may inherit; `FOO_*` stands for all that start with `FOO_`.
     pub inherit: Vec<String>,
 }
@@ -78,6 +81,31 @@ pub enum RefusalEffect {
     GoesOn,
     /// The turn ends with it.
     EndsTurn,
+}
+
+/// When an agent can go on with a session of an earlier process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Loading {
+    /// At any time.
+    #[default]
+    AtOnce,
+    /// Not within the minute in which the session began: it keeps a session in a file that it names after the minute,
+    /// and begins that file anew.
+    InAnotherMinute,
+}
+
+impl Loading {
+    /// From when on a session can be loaded that began at `start`.
+    pub fn possible_from(self, start: Timestamp) -> Timestamp {
+        const MINUTE: i64 = 60_000_000;
+        match self {
+            Self::AtOnce => start,
+            Self::InAnotherMinute => {
+                let minute = start.as_micros().div_euclid(MINUTE);
+                Timestamp::from_micros((minute + 1) * MINUTE)
+            }
+        }
+    }
 }
 
 /// Whether somebody has signed in, as far as can be seen from outside.
@@ -231,6 +259,18 @@ mod tests {
                 .lasting_sentence("exit-plan-bypass")
                 .contains("without asking")
         );
+    }
+
+    #[test]
+    fn gemini_loads_a_session_when_the_minute_is_over_in_which_it_began() {
+        let agents = known_agents();
+        let named = |name: &str| agents.iter().find(|agent| agent.name == name).unwrap();
+        let start = Timestamp::from_micros(90_000_001);
+        assert_eq!(
+            named("gemini").loading.possible_from(start),
+            Timestamp::from_micros(120_000_000)
+        );
+        assert_eq!(named("claude").loading.possible_from(start), start);
     }
 
     #[test]

@@ -75,8 +75,8 @@ pub enum State {
     Running,
     /// It waits for somebody.
     Waiting,
-    /// The turn has ended.
-    Idle(StopReason),
+    /// It does nothing; if that is the end of a turn, perhaps with the reason.
+    Idle(Option<StopReason>),
 }
 
 /// Reads the parameters of `session/update`.
@@ -123,7 +123,10 @@ fn read_update(kind: &str, update: &Fields<'_>) -> Option<Update> {
         "state_update" => Update::State(match update.text_or_empty("state").as_str() {
             "running" => State::Running,
             "requires_action" => State::Waiting,
-            "idle" => State::Idle(StopReason::from_word(&update.text_or_empty("stopReason"))),
+            "idle" => {
+                let reason = update.text("stopReason");
+                State::Idle(reason.as_deref().map(StopReason::from_word))
+            }
             _ => return None,
         }),
         _ => return None,
@@ -228,7 +231,7 @@ mod tests {
             update(
                 &json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn" })
             ),
-            Update::State(State::Idle(StopReason::EndTurn))
+            Update::State(State::Idle(Some(StopReason::EndTurn)))
         ));
     }
 

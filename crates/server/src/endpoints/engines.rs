@@ -24,9 +24,14 @@ pub(crate) async fn list_engines(
     admitted: Admitted,
 ) -> Result<Json<EngineOffers>, ApiError> {
     let engines = server.broker.engines(&admitted.caller)?;
-    Ok(Json(EngineOffers {
+    Ok(Json(engine_offers(engines)))
+}
+
+/// What was found, on the wire.
+pub fn engine_offers(engines: Vec<EngineListing>) -> EngineOffers {
+    EngineOffers {
         engines: engines.into_iter().map(offer).collect(),
-    }))
+    }
 }
 
 /// Where to look for earlier sessions.

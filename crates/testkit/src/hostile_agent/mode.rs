@@ -133,6 +133,10 @@ pub enum Mode {
     ChangedToolCall,
     /// Changes the tool call while the ask is open.
     ChangedWhileAsking,
+    /// Asks for a change of its mode as if it were the plain command.
+    SwitchedMode,
+    /// Asks with the options with which a plan is left, one of which switches asking off.
+    PlanExit,
     /// Asks with parameters that are no object.
     MalformedAsk,
     /// Ends the turn with nothing.
@@ -141,6 +145,8 @@ pub enum Mode {
     // Death.
     /// Ends before it has read anything.
     DeathBeforeInitialize,
+    /// Says on the wrong stream why it cannot work, and ends.
+    DeathWithWords,
     /// Ends when it is initialized.
     DeathAfterInitialize,
     /// Ends instead of opening a session.
@@ -311,9 +317,12 @@ impl Mode {
         Self::MissingToolCall,
         Self::ChangedToolCall,
         Self::ChangedWhileAsking,
+        Self::SwitchedMode,
+        Self::PlanExit,
         Self::MalformedAsk,
         Self::NullResult,
         Self::DeathBeforeInitialize,
+        Self::DeathWithWords,
         Self::DeathAfterInitialize,
         Self::DeathDuringNew,
         Self::DeathDuringPrompt,

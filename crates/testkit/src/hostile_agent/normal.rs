@@ -14,7 +14,7 @@ pub const FOREIGN_SESSION: &str = "somebody-elses-session";
 pub(super) const ASK_ID: &str = "7";
 
 /// The plain ask's command. It would do no harm.
-pub(super) const COMMAND: &str = "echo hostile";
+pub const COMMAND: &str = "echo hostile";
 
 /// What a plain agent does at `stage`.
 pub(super) fn acts(stage: Stage) -> Vec<Act> {

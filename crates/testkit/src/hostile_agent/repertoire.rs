@@ -136,9 +136,15 @@ impl Mode {
             Self::MissingToolCall => unknown::missing_tool_call(plain),
             Self::ChangedToolCall => unknown::changed_tool_call(plain),
             Self::ChangedWhileAsking => unknown::changed_while_asking(plain),
+            Self::SwitchedMode => unknown::switched_mode(plain),
+            Self::PlanExit => unknown::plan_exit(plain),
             Self::MalformedAsk => unknown::malformed_ask(plain),
             Self::NullResult => unknown::null_result(plain),
             Self::DeathBeforeInitialize => plain.at(Stage::Start, [Act::Exit(1)]),
+            Self::DeathWithWords => plain.at(
+                Stage::Start,
+                [say("Error: the licence has run out"), Act::Exit(1)],
+            ),
             Self::DeathAfterInitialize => plain.after(Stage::Initialize, [Act::Exit(1)]),
             Self::DeathDuringNew => plain.at(Stage::New, [Act::Exit(1)]),
             Self::DeathDuringPrompt => plain.at(

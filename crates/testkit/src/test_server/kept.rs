@@ -28,13 +28,15 @@ pub struct KeptEngine {
 pub struct KeptAgent {
     /// The life that it is.
     pub run: String,
+    /// The keeper's process.
+    pub keeper: u32,
     /// The agent's first process.
     pub process: u32,
 }
 
 impl KeptAgent {
     /// Reads the run directories below the data directory `data`; runs that are over are left out.
-    pub(super) fn all_below(data: &Path) -> Vec<Self> {
+    pub fn all_below(data: &Path) -> Vec<Self> {
         let Ok(runs) = std::fs::read_dir(data.join("runs")) else {
             return Vec::new();
         };
@@ -48,16 +50,26 @@ impl KeptAgent {
         spec["streams"].get("held")?;
         Some(Self {
             run: directory.file_name()?.to_str()?.to_owned(),
+            keeper: u32::try_from(state["keeper"]["pid"].as_u64()?).ok()?,
             process: u32::try_from(state["engine"]["pid"].as_u64()?).ok()?,
         })
     }
 
     /// Kills the agent's first process with SIGKILL, as a crash would.
     pub fn kill(&self) {
-        let id = i32::try_from(self.process).ok().and_then(Pid::from_raw);
-        let id = id.expect("a process has an id");
-        rustix::process::kill_process(id, Signal::KILL).expect("the agent is there");
+        kill(self.process);
     }
+
+    /// Kills the keeper with SIGKILL, which ends the agent's first process as well.
+    pub fn kill_keeper(&self) {
+        kill(self.keeper);
+    }
+}
+
+fn kill(process: u32) {
+    let id = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let id = id.expect("a process has an id");
+    rustix::process::kill_process(id, Signal::KILL).expect("the process is there");
 }
 
 impl KeptEngine {
@@ -103,9 +115,7 @@ impl KeptEngine {
 
     /// Kills the engine's first process with SIGKILL, as a crash would.
     pub fn kill(&self) {
-        let id = i32::try_from(self.process).ok().and_then(Pid::from_raw);
-        let id = id.expect("a process has an id");
-        rustix::process::kill_process(id, Signal::KILL).expect("the engine is there");
+        kill(self.process);
     }
 
     /// Returns what the engine has printed.

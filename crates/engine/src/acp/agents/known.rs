@@ -1,6 +1,6 @@
 //! The table of known agents. How one signs in, and what shows it, was not tried for each of them.
 
-use crate::acp::agents::{Agent, LastingOption, RefusalEffect, SignIn, StartCommand};
+use crate::acp::agents::{Agent, LastingOption, Loading, RefusalEffect, SignIn, StartCommand};
 use crate::acp::initialize::{Files, HostAbilities, Offer, Questions};
 
 struct Row {
@@ -14,6 +14,7 @@ struct Row {
     questions: Questions,
     lasting: &'static [(&'static str, &'static str)],
     refusal: RefusalEffect,
+    loading: Loading,
     inherit: &'static [&'static str],
 }
 
@@ -35,6 +36,7 @@ const ROWS: [Row; 9] = [
             "opencode then allows a pattern that it makes of the command, which is wider than the command itself, until its process ends.",
         )],
         refusal: RefusalEffect::GoesOn,
+        loading: Loading::AtOnce,
         inherit: &[],
     },
     Row {
@@ -69,6 +71,7 @@ const ROWS: [Row; 9] = [
             ),
         ],
         refusal: RefusalEffect::GoesOn,
+        loading: Loading::AtOnce,
         inherit: &["CLAUDE_*", "IS_SANDBOX"],
     },
     Row {
@@ -91,7 +94,8 @@ const ROWS: [Row; 9] = [
             ),
         ],
         refusal: RefusalEffect::EndsTurn,
-        inherit: &["CODEX_*"],
+        loading: Loading::AtOnce,
+        inherit: &["CODEX_*", "INITIAL_AGENT_MODE"],
     },
     Row {
         name: "gemini",
@@ -104,6 +108,7 @@ const ROWS: [Row; 9] = [
         questions: Questions::Forms,
         lasting: &[("", PROCESS)],
         refusal: RefusalEffect::GoesOn,
+        loading: Loading::InAnotherMinute,
         inherit: &[],
     },
     Row {
@@ -120,6 +125,7 @@ const ROWS: [Row; 9] = [
             "goose writes the tool to ~/.config/goose/permission.yaml: every use of it (for a shell, every command), in every project, for ever.",
         )],
         refusal: RefusalEffect::GoesOn,
+        loading: Loading::AtOnce,
         inherit: &["GOOSE_*"],
     },
     Row {
@@ -133,6 +139,7 @@ const ROWS: [Row; 9] = [
         questions: Questions::Forms,
         lasting: &[("", PROCESS)],
         refusal: RefusalEffect::GoesOn,
+        loading: Loading::AtOnce,
         inherit: &["QWEN_*", "DASHSCOPE_*"],
     },
     Row {
@@ -146,6 +153,7 @@ const ROWS: [Row; 9] = [
         questions: Questions::Forms,
         lasting: &[("", PROCESS)],
         refusal: RefusalEffect::GoesOn,
+        loading: Loading::AtOnce,
         inherit: &["KIMI_*", "MOONSHOT_*"],
     },
     Row {
@@ -165,6 +173,7 @@ const ROWS: [Row; 9] = [
             ),
         ],
         refusal: RefusalEffect::GoesOn,
+        loading: Loading::AtOnce,
         inherit: &["VIBE_*"],
     },
     Row {
@@ -178,6 +187,7 @@ const ROWS: [Row; 9] = [
         questions: Questions::Forms,
         lasting: &[("", PROCESS)],
         refusal: RefusalEffect::GoesOn,
+        loading: Loading::AtOnce,
         inherit: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN"],
     },
 ];
@@ -223,6 +233,7 @@ fn agent(row: &Row) -> Agent {
             })
             .collect(),
         refusal: row.refusal,
+        loading: row.loading,
         inherit: owned(row.inherit),
     }
 }

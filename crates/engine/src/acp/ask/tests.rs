@@ -169,6 +169,34 @@ fn a_file_that_is_given_and_not_shown_is_matched_too() {
 }
 
 #[test]
+fn a_change_without_a_name_is_one_only_if_nothing_else_is_given() {
+    let change = |more: &Value| {
+        let mut input = json!({ "path": "a.txt", "content": "b" });
+        if let (Some(input), Some(more)) = (input.as_object_mut(), more.as_object()) {
+            input.extend(more.clone());
+        }
+        ask(&json!({ "toolCallId": "a", "kind": "edit", "rawInput": input }))
+    };
+    let plain = change(&json!({ "replace_all": true }));
+    assert_eq!(permission(&plain).1, ["a.txt"]);
+    assert_eq!(plain.person, None);
+    // What else it is given may make it something else, and the kind is only the agent's word.
+    for more in [
+        json!({ "command": "rm -rf /" }),
+        json!({ "mode": "0777" }),
+        json!({ "anything": null }),
+    ] {
+        let asked = change(&more);
+        assert_eq!(asked.person, Some(PersonNeeded::UnknownInput), "{more}");
+        assert!(permission(&asked).1.is_empty());
+    }
+    let named = ask(&json!({
+        "toolCallId": "a", "name": "write_file", "rawInput": { "path": "a.txt", "content": "b", "mode": "0777" },
+    }));
+    assert_eq!(permission(&named).1, ["a.txt"]);
+}
+
+#[test]
 fn a_difference_in_the_input_is_that_of_the_named_file_or_the_act_is_not_known() {
     let tool = |diff: &str| {
         let input = json!({ "filepath": "/srv/work/a.txt", "diff": diff });

@@ -165,6 +165,15 @@ fn what_is_written_is_one_line() {
     );
 }
 
+#[test]
+fn an_id_is_the_same_however_it_is_written() {
+    let id = RpcId::from_text(r#""\u0061-1""#).unwrap();
+    assert!(id.is_same(r#""a-1""#) && id.is_same(r#" "a\u002d1" "#));
+    assert!(!id.is_same("\"a-2\"") && !id.is_same("a-1"));
+    let id = RpcId::from_text("7").unwrap();
+    assert!(id.is_same("7") && !id.is_same("\"7\"") && !id.is_same("70"));
+}
+
 proptest! {
     #[test]
     fn anything_can_be_read(line in any::<String>()) {

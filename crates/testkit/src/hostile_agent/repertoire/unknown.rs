@@ -118,6 +118,22 @@ pub(super) fn changed_while_asking(plain: Script) -> Script {
     )
 }
 
+pub(super) fn switched_mode(plain: Script) -> Script {
+    let switching = ask_with(ASK_ID, COMMAND, &options()).replace("execute", "switch_mode");
+    asking(plain, [say(switching)])
+}
+
+pub(super) fn plan_exit(plain: Script) -> Script {
+    offering(
+        plain,
+        &json!([
+            option("exit-plan-default", "Leave the plan", "allow_once"),
+            option("exit-plan-bypass", "And ask no more", "allow_always"),
+            no(),
+        ]),
+    )
+}
+
 pub(super) fn malformed_ask(plain: Script) -> Script {
     asking(
         plain,

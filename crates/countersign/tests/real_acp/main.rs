@@ -1,11 +1,14 @@
 //! Real ACP agents behind the whole program: each asks, is answered by a person, and does what it was answered.
 
+mod draft;
+mod scene;
+
 use std::time::Duration;
 
-use countersign_testkit::test_server::{Engine, PATIENCE, Reply, Setup};
-use countersign_testkit::{RealAgent, StubModel, TestServer, eventually};
+use countersign_testkit::{RealAgent, eventually};
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+use scene::{PATIENCE, Scene, engine, id};
 
 /// How long after an answer the turn is cancelled: before it, on its heels, and while it may be at work.
 const HEADSTARTS: [Duration; 4] = [
@@ -14,130 +17,6 @@ const HEADSTARTS: [Duration; 4] = [
     Duration::from_millis(4),
     Duration::from_millis(20),
 ];
-
-/// An agent with a model and a home of its own, as an engine of a server.
-struct Scene {
-    agent: RealAgent,
-    server: TestServer,
-    session: String,
-    model: StubModel,
-    home: TempDir,
-}
-
-impl Scene {
-    async fn set(agent: RealAgent) -> Self {
-        Self::with(agent, "{ questions = 'forms' }").await
-    }
-
-    /// An agent that is offered these abilities.
-    async fn with(agent: RealAgent, capabilities: &str) -> Self {
-        let model = StubModel::start().await;
-        let home = tempfile::tempdir().expect("it can be read");
-        let mut command = agent.prepare(home.path(), &model);
-        if let Some(mode) = agent.asking_mode() {
-            let initial = ("INITIAL_AGENT_MODE".to_owned(), mode.to_owned());
-            command.variables.push(initial);
-        }
-        let names: Vec<&String> = command.variables.iter().map(|(name, _)| name).collect();
-        let setup = Setup {
-            engine_settings: format!(
-                "[[agents]]\nname = 'peer'\ncommand = {:?}\nargs = {:?}\nenv = {names:?}\n\
-                 capabilities = {capabilities}\n",
-                command.program.display().to_string(),
-                command.arguments
-            ),
-            variables: command.variables.clone(),
-            ..Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::None)
-        };
-        let server = setup.start().await;
-        let session = server.api().start_session_with("peer").await;
-        Self {
-            agent,
-            server,
-            session,
-            model,
-            home,
-        }
-    }
-
-    /// Has the agent run a command, if it is let.
-    async fn prompt(&self, command: &str) {
-        let prompt = self.agent.shell_directive(command);
-        self.server.api().prompt(&self.session, &prompt).await;
-    }
-
-    /// Has the agent ask for a command.
-    async fn ask(&self, command: &str) -> Value {
-        self.prompt(command).await;
-        self.asked(command).await
-    }
-
-    /// Waits for the ask for a command, and panics if the turn ends without one.
-    async fn asked(&self, command: &str) -> Value {
-        eventually(PATIENCE, "the agent asks", async || {
-            let open = self.server.api().open_asks().await;
-            let ended = self.outcome().await;
-            assert!(ended.is_none() || !open.is_empty(), "{ended:?}");
-            let asks_for_it = |ask: &Value| {
-                ask["summary"]
-                    .as_str()
-                    .expect("it is a text")
-                    .contains(command)
-            };
-            open.into_iter().find(asks_for_it)
-        })
-        .await
-    }
-
-    async fn answer(&self, ask: &Value, answer: &Value) -> Value {
-        self.server.api().answer(id(ask), answer).await.expect(200);
-        self.server.api().settled(id(ask)).await
-    }
-
-    async fn allow(&self, ask: &Value) {
-        let settled = self.answer(ask, &json!({ "answer": "allow_once" })).await;
-        assert_eq!(settled["state"], "delivered");
-    }
-
-    async fn cancel(&self) -> Reply {
-        let path = format!("/api/v1/sessions/{}/cancel", self.session);
-        self.server.api().post(&path, &json!({})).await
-    }
-
-    fn has(&self, file: &str) -> bool {
-        self.server.workspace().join(file).exists()
-    }
-
-    /// How the newest turn ended, if it has.
-    async fn outcome(&self) -> Option<Value> {
-        let turn = self.server.api().session(&self.session).await["turn"].clone();
-        (!turn["outcome"].is_null()).then(|| turn["outcome"].clone())
-    }
-
-    /// Waits until nothing goes on any more, and returns how the newest turn ended.
-    async fn comes_to_rest(&self) -> String {
-        let ended = eventually(PATIENCE, "the session comes to rest", async || {
-            self.outcome().await
-        });
-        let ended = ended.await;
-        ended["outcome"].as_str().expect("it is a text").to_owned()
-    }
-
-    /// How often the transcript has the words with which the model ends a turn.
-    async fn told(&self) -> usize {
-        let items = self.server.api().items(&self.session).await;
-        let ends = |item: &&Value| item["kind"] == "text" && item["text"] == "DONE";
-        items.iter().filter(ends).count()
-    }
-
-    async fn comes_to_an_end(mut self) {
-        self.server.stop().await;
-    }
-}
-
-fn id(ask: &Value) -> &str {
-    ask["id"].as_str().expect("it is a text")
-}
 
 /// What is allowed runs; what is denied does not, and its reason is the next prompt; what is always allowed is answered by a
 /// rule of ours the next time.
@@ -164,8 +43,67 @@ async fn what_is_answered_is_what_happens(agent: RealAgent) {
     let mut prompts = heard.map(|conversation| conversation.prompt);
     assert!(prompts.any(|prompt| prompt.contains("use the other folder")));
 
+    let ask = scene.ask("touch denied.txt").await;
+    let denial = json!({ "answer": "deny" });
+    assert_eq!(scene.answer(&ask, &denial).await["state"], "delivered");
+    let ended = scene.comes_to_rest().await;
+    match agent {
+        RealAgent::Opencode | RealAgent::Claude | RealAgent::Gemini => {
+            assert_eq!(ended, "completed");
+        }
+        // The only refusal that it offers ends the turn, of which the person is told before.
+        RealAgent::Codex => {
+            assert_eq!(ended, "denied");
+            assert!(note(&ask, "deny").contains("ends its turn"), "{ask}");
+        }
+    }
+    assert!(!scene.has("denied.txt"));
+
     always_is_our_own_rule(&scene).await;
+    the_agents_own_always_is_sent_when_somebody_picks_it(&scene).await;
     scene.comes_to_an_end().await;
+}
+
+/// What a person is told about the option of a kind.
+fn note<'a>(ask: &'a Value, kind: &str) -> &'a str {
+    let options = ask["options"].as_array().expect("it offers something");
+    let option = options.iter().find(|option| option["kind"] == kind);
+    option.unwrap_or_else(|| panic!("{ask:#}"))["note"]
+        .as_str()
+        .unwrap_or_default()
+}
+
+/// The option goes to the agent as it is, with its scope explained before, and the agent keeps it in its own way.
+async fn the_agents_own_always_is_sent_when_somebody_picks_it(scene: &Scene) {
+    const COMMAND: &str = "echo kept > kept.txt";
+    let ask = scene.ask(COMMAND).await;
+    assert!(!note(&ask, "allow_always").is_empty(), "{ask}");
+    let offered = scene.agent.shell_options().into_iter();
+    let mut lasting = offered.filter(|option| option.kind == "allow_always");
+    let id = lasting.next().expect("it offers one").id;
+    let picked = json!({ "answer": "option", "option": id });
+    let settled = scene.answer(&ask, &picked).await;
+    assert_eq!(settled["state"], "delivered");
+    assert_eq!(settled["answer"]["id"], id, "{settled}");
+    assert_eq!(scene.comes_to_rest().await, "completed");
+    assert!(scene.has("kept.txt"));
+    let kept = |file: std::path::PathBuf| {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(text.contains("echo"), "{}: {text}", file.display());
+    };
+    match scene.agent {
+        RealAgent::Claude => kept(scene.server.workspace().join(".claude/settings.local.json")),
+        RealAgent::Codex => kept(scene.home.path().join(".codex/rules/default.rules")),
+        RealAgent::Opencode | RealAgent::Gemini => {
+            let asks = scene.asks().await;
+            let file = scene.server.workspace().join("kept.txt");
+            std::fs::remove_file(file).expect("it is there");
+            scene.prompt(COMMAND).await;
+            assert_eq!(scene.comes_to_rest().await, "completed");
+            assert!(scene.has("kept.txt"));
+            assert_eq!(scene.asks().await, asks, "it asked again");
+        }
+    }
 }
 
 /// The agent is told "once" and goes on asking; it is us who do not ask a second time.
@@ -204,13 +142,15 @@ async fn always_is_our_own_rule(scene: &Scene) {
 /// What is cancelled does not run, and what is cancelled while it is answered runs only if the ledger says so.
 async fn a_cancelled_turn_runs_nothing_more(agent: RealAgent) {
     let scene = Scene::set(agent).await;
+    let life = scene.life();
     let ask = scene.ask("touch cancelled.txt").await;
     scene.cancel().await.expect(200);
     let ask = scene.server.api().settled(id(&ask)).await;
     assert_eq!(ask["state"], "withdrawn");
     assert_eq!(scene.comes_to_rest().await, "cancelled");
 
-    let mut withdrawn = vec!["cancelled.txt".to_owned()];
+    // What there is of each file when the turn is over is what there will be.
+    let mut files = vec![("cancelled.txt".to_owned(), false)];
     for (round, headstart) in HEADSTARTS.into_iter().enumerate() {
         let file = format!("race-{round}.txt");
         let ask = scene.ask(&format!("touch {file}")).await;
@@ -223,24 +163,40 @@ async fn a_cancelled_turn_runs_nothing_more(agent: RealAgent) {
             tokio::join!(scene.server.api().answer(id(&ask), &allow), cancel);
         cancelled.expect(200);
         let settled = scene.server.api().settled(id(&ask)).await;
-        scene.comes_to_rest().await;
-        match settled["state"].as_str().expect("it is a text") {
-            "delivered" => {}
+        let ended = scene.comes_to_rest().await;
+        let was_made = match settled["state"].as_str().expect("it is a text") {
+            // The agent may have been at it, and is not to begin with it later.
+            "delivered" if ended == "cancelled" => scene.has(&file),
+            "delivered" => {
+                assert_eq!(ended, "completed");
+                true
+            }
             "withdrawn" => {
                 assert_eq!(answered.status, 410, "{}", answered.body);
-                withdrawn.push(file);
+                assert_eq!(ended, "cancelled");
+                false
             }
-            "undeliverable" => withdrawn.push(file),
+            "undeliverable" => {
+                assert_eq!(ended, "cancelled");
+                false
+            }
             other => panic!("{other}: {settled}"),
-        }
+        };
+        files.push((file, was_made));
+        assert_eq!(
+            scene.life(),
+            life,
+            "it took too long to stop, and was ended"
+        );
     }
     // The agent is as good as before.
     let ask = scene.ask("touch after.txt").await;
     scene.allow(&ask).await;
     assert_eq!(scene.comes_to_rest().await, "completed");
     assert!(scene.has("after.txt"));
-    for file in withdrawn {
-        assert!(!scene.has(&file), "{file} was made");
+    assert_eq!(scene.life(), life);
+    for (file, was_made) in files {
+        assert_eq!(scene.has(&file), was_made, "{file}");
     }
     scene.comes_to_an_end().await;
 }
@@ -263,7 +219,6 @@ async fn deaths_lose_nothing(agent: RealAgent) {
     assert_eq!(lost["why"], "the engine is gone");
     assert_eq!(scene.comes_to_rest().await, "failed");
 
-    scene.agent.age_sessions(scene.home.path());
     let heard = scene.model.requests().len();
     let told = scene.told().await;
     scene.prompt("touch found.txt").await;
@@ -289,11 +244,31 @@ async fn deaths_lose_nothing(agent: RealAgent) {
     scene.comes_to_an_end().await;
 }
 
+#[tokio::test]
+async fn every_agent_that_is_installed_is_found_as_the_one_that_is_known() {
+    let scene = Scene::set(RealAgent::Claude).await;
+    let listed = scene.server.api().get("/api/v1/engines").await;
+    let engines = listed["engines"].as_array().expect("it is a list");
+    for agent in RealAgent::ALL {
+        let listed = engines
+            .iter()
+            .find(|listed| listed["name"] == engine(agent));
+        let program = &listed.expect("it is known")["program"];
+        let programs = scene.home.path().join("programs");
+        let program = program.as_str().map(std::path::PathBuf::from);
+        assert!(
+            program.is_some_and(|it| it.starts_with(programs)),
+            "{agent:?}"
+        );
+    }
+    scene.comes_to_an_end().await;
+}
+
 /// An agent that has its host write what it was just allowed is not asked about it again, and one whose write is denied
 /// writes nothing.
 #[tokio::test]
 async fn opencode_has_its_host_write_what_it_was_allowed() {
-    let abilities = "{ files = 'read_write', terminal = true }";
+    let abilities = "[[agents]]\nname = 'opencode-acp'\ncapabilities = { files = 'read_write', terminal = true }\n";
     let scene = Scene::with(RealAgent::Opencode, abilities).await;
     let path = scene.server.workspace().join("notes.txt");
     std::fs::write(&path, "one\ntwo\nthree\n").expect("it can be written");

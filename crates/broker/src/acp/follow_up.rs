@@ -1,0 +1,83 @@
+//! What an agent is told after a refusal, as a prompt of its own: the reason, or that nobody answered.
+
+use countersign_core::ask::{Ask, AskState, Subject};
+use countersign_core::id::{AskId, TurnId};
+use countersign_store::{NewTurn, StoreError};
+
+use crate::acp::driver::Driver;
+
+impl Driver {
+    /// The protocol has no place for the reason of a refusal: it follows as the next prompt. Nothing follows in a turn
+    /// that somebody has cancelled meanwhile.
+    pub(super) async fn follow_up(&mut self, ask: &Ask) -> Result<(), StoreError> {
+        let (Some(id), None) = (turn_after(ask.id), self.cancelled_until) else {
+            return Ok(());
+        };
+        let is_expired = matches!(ask.state, AskState::Expired { .. });
+        let prompt = if is_expired {
+            self.words_after_expiry(ask)
+        } else {
+            words_after_denial(ask)
+        };
+        let Some(prompt) = prompt else {
+            return Ok(());
+        };
+        let new = NewTurn {
+            id,
+            session: self.session.id,
+            native_id: id.to_string(),
+            prompt,
+            model: None,
+            mode: None,
+            agent: None,
+            follows: Some(ask.id),
+        };
+        let shared = self.agents.shared();
+        let (workspace, now) = (self.session.workspace, shared.clock.now());
+        match ask.state.answer() {
+            Some(answer) => {
+                shared
+                    .store
+                    .begin_turn(workspace, new, &answer.by, now)
+                    .await?
+            }
+            None => shared.store.begin_own_turn(workspace, new, now).await?,
+        };
+        self.has_told_expiry |= is_expired;
+        self.look_for_turns = true;
+        Ok(())
+    }
+
+    /// What the agent is told when nobody answered. It is said once in a turn, and never because of what the agent asks
+    /// when it is said: where nobody answers there would be no end of it.
+    fn words_after_expiry(&self, ask: &Ask) -> Option<String> {
+        if self.is_following_up || self.has_told_expiry {
+            return None;
+        }
+        let what = ask.subject.summary();
+        Some(match ask.subject {
+            Subject::Permission { .. } => format!(
+                "Nobody answered in time whether `{what}` may be done, so it was refused. No person has looked at it."
+            ),
+            Subject::Question { .. } => {
+                format!("Nobody answered in time: `{what}` No person has looked at it.")
+            }
+        })
+    }
+}
+
+/// What the agent is told when somebody denied what it asked for and said why. A rule's no is not explained: an agent
+/// that tries again for every explanation would never come to an end.
+fn words_after_denial(ask: &Ask) -> Option<String> {
+    let answer = ask.state.answer().filter(|answer| answer.rule.is_none())?;
+    let reason = answer.choice.reason()?;
+    let what = ask.subject.summary();
+    Some(format!("`{what}` was denied. The reason: {reason}"))
+}
+
+/// The turn that tells why an ask was denied. It is always the same one, so that it is told once.
+fn turn_after(ask: AskId) -> Option<TurnId> {
+    let id = ask.to_string();
+    let (_, digits) = id.split_once('_')?;
+    format!("turn_{digits}").parse().ok()
+}
