@@ -17,6 +17,7 @@ mod hosting;
 mod intake;
 mod noise;
 mod opening;
+mod orders;
 mod progress;
 mod prompting;
 mod roster;
@@ -38,7 +39,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use countersign_core::actor::Actor;
 use countersign_core::attachment::Takes;
 use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session, TurnOutcome, Workspace};
@@ -68,8 +68,6 @@ use crate::usual::UsualEngine;
 const ORDERS: usize = 16;
 /// How long to wait before a ledger that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long a caller waits for a cancelled turn to be on its way out.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What all conversations share.
 pub(crate) struct Shared {
@@ -291,33 +289,6 @@ impl Agents {
         self.shared()
             .tasks
             .spawn(async move { Box::pin(this.begin_again(session, orders)).await });
-    }
-
-    /// Stops what a session is doing; returns when that is under way. That it was cancelled is in the ledger first:
-    /// whichever life of the agent has the turn then, or takes it up, ends it.
-    pub(crate) async fn cancel(&self, session: &Session, by: &Actor) -> Result<(), StoreError> {
-        let Shared { store, clock, .. } = self.shared();
-        store
-            .cancel_turns(session.workspace, session.id, by, clock.now())
-            .await?;
-        let conversation = lock(&self.0.conversations).get(&session.id).cloned();
-        let Some(Conversation { orders, .. }) = conversation else {
-            // Nobody speaks with the agent: turns that wait are ended by whoever would take them up.
-            if !store.open_turns(session.id).await?.is_empty() {
-                self.attend(session);
-            }
-            return Ok(());
-        };
-        let (done, is_done) = oneshot::channel();
-        let cancelled = async {
-            if orders.send(Order::Cancel(done)).await.is_ok() {
-                // One that ends just now leaves its turns to the next, which finds them cancelled.
-                drop(is_done.await);
-            }
-        };
-        // An agent that is just being started is cancelled as soon as it is there.
-        drop(tokio::time::timeout(CANCEL_PATIENCE, cancelled).await);
-        Ok(())
     }
 
     /// Begins another life for a session, or ends its turns with the reason why not.

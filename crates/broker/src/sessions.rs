@@ -268,22 +268,24 @@ impl Broker {
             agent: wish.agent,
             follows: None,
         };
-        let (turn, fresh) = self
-            .store
-            .begin_turn_with(session.workspace, new, &attached, caller.actor(), now)
-            .await?;
+        let by = caller.actor();
+        let (turn, fresh) = if is_acp {
+            let agents = &self.agents;
+            let turn = agents.begin_turn(&session, new, attached, by, now).await?;
+            (turn, false)
+        } else {
+            self.store
+                .begin_turn_with(session.workspace, new, &attached, by, now)
+                .await?
+        };
         if turn.session != id {
             return Err(BrokerError::Invalid {
                 field: "turn",
                 problem: "belongs to another session".to_owned(),
             });
         }
-        match link {
-            Some(link) if fresh => {
-                send_turn(&self.store, &self.clock, &link, &session, &turn).await?;
-            }
-            Some(_) => {}
-            None => self.agents.attend(&session),
+        if let Some(link) = link.filter(|_| fresh) {
+            send_turn(&self.store, &self.clock, &link, &session, &turn).await?;
         }
         Ok(turn)
     }

@@ -1,5 +1,7 @@
 //! What a killed server owed the agent is given by the next one, and what an agent leaves behind is closed.
 
+use std::time::Duration;
+
 use countersign_testkit::eventually;
 use countersign_testkit::test_server::PATIENCE;
 use serde_json::{Value, json};
@@ -143,6 +145,20 @@ async fn a_prompt_that_crosses_the_end_of_the_agent_is_said_once_or_fails_with_i
             }
             _ => panic!("{outcome}"),
         }
+    }
+    scene.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_turn_that_is_written_is_said_though_its_client_hung_up() {
+    let mut scene = Scene::set().await;
+    scene.play(&["the first"]).await;
+    assert_eq!(scene.outcome().await, "completed");
+    for round in 0..40 {
+        // Whether it is written when nobody waits for it any more is left open, and so is whether it was begun.
+        let patience = Duration::from_micros(250 * round);
+        drop(tokio::time::timeout(patience, scene.play(&["and on"])).await);
+        assert_eq!(scene.outcome().await, "completed");
     }
     scene.server.stop().await;
 }
