@@ -103,7 +103,7 @@ impl Ledger {
         self.data().join("ledger.db")
     }
 
-    /// Makes the tables, and everything that there is one of. The engine is of no kind that a server looks
+    /// Makes the tables, and everything that there is one of. The engine has a name that nothing has which a server looks
     /// after, so its asks stay as they are.
     async fn begin(&self) -> anyhow::Result<Origin> {
         let store = Store::open_sqlite(&self.file()).await?;
@@ -113,7 +113,7 @@ impl Ledger {
             .ensure_workspace(&path.to_string_lossy(), "work", now)
             .await?
             .id;
-        let engine = store.ensure_engine(workspace, "measured", now).await?;
+        let engine = store.ensure_engine(workspace, "no agent", now).await?;
         let run = store.begin_run(&engine, now).await?.id;
         let actor = store.actor(ActorKind::Person, "ada", now).await?;
         let token = NewToken {
