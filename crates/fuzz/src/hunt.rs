@@ -1,6 +1,6 @@
 //! Trial after trial, until the time is over or something was found.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,8 @@ pub struct Hunted {
 thread_local! {
     /// Where the last panic of this thread was.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
+    /// Whether this thread is in a trial.
+    static HUNTS: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Hunt<'_> {
@@ -96,7 +98,10 @@ impl Hunt<'_> {
             Target::Reader => reader::feed(&input, &mut dice),
             Target::Dispatcher => dispatcher::feed(&input, &mut dice),
         });
-        let broken = match panic::catch_unwind(fed) {
+        HUNTS.set(true);
+        let outcome = panic::catch_unwind(fed);
+        HUNTS.set(false);
+        let broken = match outcome {
             Ok(kept) => kept.err(),
             Err(_) => Some(Broken(
                 PLACE.with_borrow(|place| format!("it panics: {place}")),
@@ -112,10 +117,16 @@ impl Hunt<'_> {
     }
 }
 
-/// Has panics noted for the finding instead of printed. For the whole program: to be called once, before the first hunt.
+/// Has panics of hunts noted for the finding instead of printed; others are told as ever. For the whole program: to be
+/// called once, before the first hunt.
 pub fn note_panics() {
-    panic::set_hook(Box::new(|panic| {
-        let words = panic.to_string();
-        PLACE.with_borrow_mut(|place| *place = words);
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if HUNTS.get() {
+            let words = panic.to_string();
+            PLACE.with_borrow_mut(|place| *place = words);
+        } else {
+            tell(panic);
+        }
     }));
 }

@@ -3,7 +3,7 @@
 //! It must read whatever the door can. What is not looked at therefore stays text: a tree of a whole line would refuse
 //! one that holds a value too deep or a number too large in a place that nobody reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,23 +24,36 @@ fn objects(line: &str) -> Vec<Fields> {
         .collect()
 }
 
-/// Whether some request for leave among `lines` has this id and offers this option as one of `kind`.
-pub(crate) fn offers<'a>(
-    lines: impl Iterator<Item = &'a str>,
-    id: &Value,
-    option: &str,
-    kind: &str,
-) -> bool {
-    lines.flat_map(objects).any(|message| {
-        let params: Fields = part(&message, "params").unwrap_or_default();
-        let options: Vec<Box<RawValue>> = part(&params, "options").unwrap_or_default();
-        part(&message, "id").as_ref() == Some(id)
-            && options.iter().any(|offered| {
-                let offered: Fields = serde_json::from_str(offered.get()).unwrap_or_default();
-                part(&offered, "optionId") == Some(option.to_owned())
-                    && part(&offered, "kind") == Some(kind.to_owned())
-            })
-    })
+/// What was offered in requests for leave: the id of each request, the option and its kind.
+#[derive(Debug, Default)]
+pub(crate) struct Offers(HashSet<(String, String, String)>);
+
+impl Offers {
+    /// Everything that was offered on these lines.
+    pub(crate) fn read<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
+        let mut offers = HashSet::new();
+        for message in lines.flat_map(objects) {
+            let Some(id) = part::<Value>(&message, "id") else {
+                continue;
+            };
+            let params: Fields = part(&message, "params").unwrap_or_default();
+            let options: Vec<Box<RawValue>> = part(&params, "options").unwrap_or_default();
+            for option in options {
+                let option: Fields = serde_json::from_str(option.get()).unwrap_or_default();
+                if let (Some(name), Some(kind)) = (part(&option, "optionId"), part(&option, "kind"))
+                {
+                    offers.insert((id.to_string(), name, kind));
+                }
+            }
+        }
+        Self(offers)
+    }
+
+    /// Whether some request with this id offered this option as one of `kind`.
+    pub(crate) fn has(&self, id: &Value, option: &str, kind: &str) -> bool {
+        let offer = (id.to_string(), option.to_owned(), kind.to_owned());
+        self.0.contains(&offer)
+    }
 }
 
 fn part<T: DeserializeOwned>(fields: &Fields, name: &str) -> Option<T> {
@@ -61,7 +74,7 @@ mod tests {
     }
 
     fn is_read(line: &str) -> bool {
-        offers(line.lines(), &json!(7), "no", "reject_once")
+        Offers::read(line.lines()).has(&json!(7), "no", "reject_once")
     }
 
     #[test]
@@ -77,9 +90,10 @@ mod tests {
     #[test]
     fn another_offer_is_none() {
         let line = asked("0");
-        assert!(!offers(line.lines(), &json!(8), "no", "reject_once"));
-        assert!(!offers(line.lines(), &json!(7), "yes", "reject_once"));
-        assert!(!offers(line.lines(), &json!(7), "no", "allow_once"));
+        let offers = Offers::read(line.lines());
+        assert!(!offers.has(&json!(8), "no", "reject_once"));
+        assert!(!offers.has(&json!(7), "yes", "reject_once"));
+        assert!(!offers.has(&json!(7), "no", "allow_once"));
         assert!(!is_read(&format!("x{line}")));
     }
 }

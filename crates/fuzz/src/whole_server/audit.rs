@@ -8,7 +8,7 @@ use countersign_engine::acp::lines::{LINE_LIMIT, Piece};
 use countersign_engine::acp::message::{self, Incoming};
 use serde_json::Value;
 
-use crate::oracle;
+use crate::oracle::Offers;
 use crate::reader::whole;
 
 /// Looks through everything that was said in one session, and returns how many requests and replies there were.
@@ -30,12 +30,12 @@ pub(super) fn look_through(files: &[PathBuf]) -> anyhow::Result<(u64, u64)> {
             balance.entry(id.text().to_owned()).or_default().0 += 1;
         }
     }
-    let said = String::from_utf8_lossy(&said);
+    let offers = Offers::read(String::from_utf8_lossy(&said).lines());
     for line in heard.lines() {
         if let Incoming::Response { id, .. } = message::read(line) {
             balance.entry(id.text().to_owned()).or_default().1 += 1;
         }
-        is_no(line, &said)?;
+        is_no(line, &offers)?;
     }
     for (id, (asked, replied)) in &balance {
         ensure!(
@@ -48,7 +48,7 @@ pub(super) fn look_through(files: &[PathBuf]) -> anyhow::Result<(u64, u64)> {
 }
 
 /// Fails if a reply says yes: everything was denied.
-fn is_no(reply: &str, said: &str) -> anyhow::Result<()> {
+fn is_no(reply: &str, offers: &Offers) -> anyhow::Result<()> {
     let told: Value = serde_json::from_str(reply).context("a reply is no JSON")?;
     ensure!(
         told["result"]["action"] != "accept",
@@ -61,7 +61,7 @@ fn is_no(reply: &str, said: &str) -> anyhow::Result<()> {
         return Ok(());
     };
     ensure!(
-        oracle::offers(said.lines(), &told["id"], chosen, "reject_once"),
+        offers.has(&told["id"], chosen, "reject_once"),
         "an option was chosen that is no refusal: {reply}"
     );
     Ok(())
