@@ -121,6 +121,7 @@ async fn look_after_terminals(lines: Lines, mut writer: OwnedWriteHalf, terminal
         },
         wish @ (TerminalWish::Start(_)
         | TerminalWish::Output { .. }
+        | TerminalWish::Expect { .. }
         | TerminalWish::Kill { .. }
         | TerminalWish::KillAll
         | TerminalWish::Release { .. }

@@ -98,7 +98,8 @@ impl Terminals {
         match wish {
             Wish::Start(spec) => self.start(&spec),
             Wish::Output { id } => self.output(&id),
-            Wish::Wait { id, waiting } => self.wait(&id, waiting).await,
+            Wish::Expect { id, waiting } => self.expect(&id, waiting),
+            Wish::Wait { id } => self.wait(&id).await,
             Wish::Kill { id } => self.kill(&id).await,
             Wish::KillAll => {
                 let ids: Vec<String> = self.lock().open.keys().cloned().collect();
@@ -158,20 +159,26 @@ impl Terminals {
         Reply::Printed(terminal.printed())
     }
 
-    async fn wait(&self, id: &str, waiting: Waiting) -> Reply {
-        let mut told = {
-            let mut inner = self.lock();
-            let all: usize = inner.open.values().map(|it| it.waiting.len()).sum();
-            let Some(terminal) = inner.open.get_mut(id) else {
-                return Reply::Unknown;
-            };
-            if !terminal.waiting.contains(&waiting) {
-                if all >= MOST_WAITING {
-                    return Reply::Refused("too many wait already".to_owned());
-                }
-                terminal.waiting.push(waiting);
+    /// Remembers who waits for the end of a command.
+    fn expect(&self, id: &str, waiting: Waiting) -> Reply {
+        let mut inner = self.lock();
+        let all: usize = inner.open.values().map(|it| it.waiting.len()).sum();
+        let Some(terminal) = inner.open.get_mut(id) else {
+            return Reply::Unknown;
+        };
+        if !terminal.waiting.contains(&waiting) {
+            if all >= MOST_WAITING {
+                return Reply::Refused("too many wait already".to_owned());
             }
-            terminal.told.clone()
+            terminal.waiting.push(waiting);
+        }
+        Reply::Done
+    }
+
+    async fn wait(&self, id: &str) -> Reply {
+        let told = self.lock().open.get(id).map(|it| it.told.clone());
+        let Some(mut told) = told else {
+            return Reply::Unknown;
         };
         let ended = told.wait_for(Option::is_some).await;
         match ended.as_deref() {

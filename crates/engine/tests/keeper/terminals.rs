@@ -65,7 +65,7 @@ async fn what_a_command_prints_and_how_it_ends_can_be_had_until_it_is_released()
     within(terminals.start(command(&run, "a", script)))
         .await
         .unwrap();
-    let status = within(terminals.wait("a", waiting(1))).await.unwrap();
+    let status = within(terminals.wait("a")).await.unwrap();
     assert_eq!(status, ExitStatus::Code(3));
     for _ in 0..2 {
         let said = within(terminals.output("a")).await.unwrap();
@@ -82,7 +82,11 @@ async fn what_a_command_prints_and_how_it_ends_can_be_had_until_it_is_released()
             Err(TerminalError::Unknown)
         ));
         assert!(matches!(
-            within(terminals.wait(unknown, waiting(2))).await,
+            within(terminals.wait(unknown)).await,
+            Err(TerminalError::Unknown)
+        ));
+        assert!(matches!(
+            within(terminals.expect(unknown, waiting(2))).await,
             Err(TerminalError::Unknown)
         ));
         assert!(matches!(
@@ -106,7 +110,7 @@ async fn the_same_id_is_the_same_command() {
     for _ in 0..3 {
         within(terminals.start(spec.clone())).await.unwrap();
     }
-    within(terminals.wait("a", waiting(1))).await.unwrap();
+    within(terminals.wait("a")).await.unwrap();
     let ran = std::fs::read_to_string(run.file("ran.txt")).unwrap();
     assert_eq!(ran, "ran\n");
     within(keeper.stop(GRACE)).await.unwrap();
@@ -123,7 +127,7 @@ async fn waiting_goes_on_while_output_is_read_and_killing_is_not_releasing() {
         .unwrap();
     let waits = terminals.clone();
     let wait = tokio::task::LocalSet::new();
-    let waiting_for = wait.spawn_local(async move { waits.wait("a", waiting(1)).await });
+    let waiting_for = wait.spawn_local(async move { waits.wait("a").await });
     wait.run_until(async {
         let said = printed(&terminals, "a", "up").await;
         assert_eq!(said.exit, None);
@@ -151,7 +155,9 @@ async fn a_command_outlives_the_server_with_those_who_wait_and_ends_with_the_eng
     within(terminals.start(command(&run, "a", "echo up; exec sleep 1007")))
         .await
         .unwrap();
-    let wait = terminals.wait("a", waiting(7));
+    within(terminals.expect("a", waiting(7))).await.unwrap();
+    within(terminals.expect("a", waiting(7))).await.unwrap();
+    let wait = terminals.wait("a");
     // The first server waits, and goes away.
     let gone = tokio::time::timeout(Duration::from_millis(200), wait).await;
     assert!(gone.is_err());
@@ -187,7 +193,7 @@ async fn commands_descend_from_the_keeper_and_are_not_listened_to() {
     within(terminals.start(command(&run, "a", &script)))
         .await
         .unwrap();
-    within(terminals.wait("a", waiting(1))).await.unwrap();
+    within(terminals.wait("a")).await.unwrap();
     let said = within(terminals.output("a")).await.unwrap();
     assert!(said.text.contains("descends from the engine"), "{said:?}");
     within(terminals.start(command(&run, "b", "echo $$; exec sleep 1010")))
@@ -209,7 +215,7 @@ async fn floods_of_output_and_of_commands_are_bounded() {
         ..command(&run, "flood", "yes 'a€' | head -c 20000000; echo end")
     };
     within(terminals.start(flood)).await.unwrap();
-    within(terminals.wait("flood", waiting(1))).await.unwrap();
+    within(terminals.wait("flood")).await.unwrap();
     let said = within(terminals.output("flood")).await.unwrap();
     assert!(said.truncated && said.text.ends_with("end\n"));
     assert!(said.text.len() <= OUTPUT_LIMIT && said.text.len() > OUTPUT_LIMIT - 4);
@@ -228,6 +234,12 @@ async fn floods_of_output_and_of_commands_are_bounded() {
     within(terminals.kill_all()).await.unwrap();
     let left = run.processes();
     assert_eq!(left.len(), 1, "only the engine is left: {left:?}");
+    let mut refused = 0;
+    for number in 0..100 {
+        let expected = within(terminals.expect("0", waiting(number))).await;
+        refused += u32::from(matches!(expected, Err(TerminalError::Refused(_))));
+    }
+    assert_eq!(refused, 36, "sixty-four wait");
     let missing = TerminalSpec {
         program: "there-is-no-such-program".to_owned(),
         ..command(&run, "missing", "")

@@ -32,6 +32,8 @@ pub(super) enum Came {
     Answer(HostResponse, Option<(String, Printed)>),
     /// It is not done.
     Refused(Refusal),
+    /// The end of this command is waited for, and the keeper knows it.
+    Expected(String),
     /// It is a write that needs leave.
     Write(Box<WantedWrite>),
     /// It is a command that needs leave.
@@ -115,12 +117,7 @@ impl Tools {
         }
     }
 
-    pub(super) async fn write(
-        &self,
-        path: PathBuf,
-        content: String,
-        before: Option<Digest>,
-    ) -> Came {
+    async fn write(&self, path: PathBuf, content: String, before: Option<Digest>) -> Came {
         let folders = Arc::clone(&self.folders);
         let writers = self.means.writers.clone();
         let write = move || Place::again(&path, &folders)?.write(&content, before, &writers);
@@ -202,17 +199,6 @@ impl Tools {
         }
     }
 
-    pub(super) async fn run_wanted(&self, at: u64, wanted: WantedCommand) -> Came {
-        let limit = wanted.output_limit();
-        let WantedCommand {
-            line,
-            directory,
-            variables,
-            ..
-        } = wanted;
-        self.start(at, line, &directory, variables, limit).await
-    }
-
     async fn start(
         &self,
         at: u64,
@@ -249,8 +235,16 @@ impl Tools {
         }
     }
 
-    pub(super) async fn wait(&self, terminal: &str, waiting: Waiting) -> Came {
-        match self.terminals.wait(terminal, waiting).await {
+    /// Has the keeper know who waits for the end of a command.
+    pub(super) async fn expect(&self, terminal: String, waiting: Waiting) -> Came {
+        match self.terminals.expect(&terminal, waiting).await {
+            Ok(()) => Came::Expected(terminal),
+            Err(error) => Came::Refused(error.into()),
+        }
+    }
+
+    pub(super) async fn wait(&self, terminal: &str) -> Came {
+        match self.terminals.wait(terminal).await {
             Ok(status) => {
                 let printed = self.printed(terminal).await;
                 Came::Answer(HostResponse::Ended(status), printed)

@@ -59,14 +59,14 @@ impl Deed {
         }
     }
 
-    pub(super) fn write(path: &Path, length: usize) -> Self {
+    fn write(path: &Path, length: usize) -> Self {
         Self {
             method: HostMethod::Write,
             input: json!({ "path": path, "bytes": length }),
         }
     }
 
-    pub(super) fn run(command: &str, directory: &Path) -> Self {
+    fn run(command: &str, directory: &Path) -> Self {
         Self {
             method: HostMethod::Create,
             input: json!({ "command": command, "cwd": directory }),
@@ -109,10 +109,10 @@ impl Driver {
                 let (status, output) = told(response);
                 Some(deed.clone().item(status, output))
             }
-            (Some(_), Came::Write(_) | Came::Command(_)) | (None, _) => None,
+            (Some(_), Came::Write(_) | Came::Command(_) | Came::Expected(_)) | (None, _) => None,
         };
         if let Some(item) = item {
-            self.put_deed(done.at, item).await?;
+            self.put_deed(done.request.at, item).await?;
         }
         if let Came::Answer(response, printed) = &done.came {
             if let (HostResponse::Created(terminal), Some(deed)) = (response, &done.deed) {

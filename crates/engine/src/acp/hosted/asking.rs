@@ -157,10 +157,27 @@ pub(super) fn variables(request: &CreateTerminalRequest) -> BTreeMap<String, Str
         .collect()
 }
 
+impl WantedWrite {
+    /// What is to be done, if it may.
+    pub fn act(self) -> HostedAct {
+        HostedAct::Write {
+            path: self.place.path().to_owned(),
+            before: self.before.digest(),
+            content: self.content,
+        }
+    }
+}
+
 impl WantedCommand {
-    /// How much of its output the agent wants kept, if it says so.
-    pub fn output_limit(&self) -> Option<u64> {
-        self.request.get("outputByteLimit")?.as_u64()
+    /// What is to be done, if it may.
+    pub fn act(self) -> HostedAct {
+        let output_limit = self.request.get("outputByteLimit");
+        HostedAct::Run {
+            output_limit: output_limit.and_then(Value::as_u64),
+            directory: self.directory.path().to_owned(),
+            line: self.line,
+            variables: self.variables,
+        }
     }
 
     /// What `request` adds to the usual variables.

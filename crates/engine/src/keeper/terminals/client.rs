@@ -56,10 +56,16 @@ impl Terminals {
         }
     }
 
-    /// Waits for its end, for as long as that takes. Who waits is remembered until the command is released.
-    pub async fn wait(&self, id: &str, waiting: Waiting) -> Result<ExitStatus, TerminalError> {
+    /// Has the keeper remember who waits for its end, until the command is released.
+    pub async fn expect(&self, id: &str, waiting: Waiting) -> Result<(), TerminalError> {
         let id = id.to_owned();
-        match self.wish(Wish::Wait { id, waiting }).await? {
+        done(self.soon(Wish::Expect { id, waiting }).await?)
+    }
+
+    /// Waits for its end, for as long as that takes.
+    pub async fn wait(&self, id: &str) -> Result<ExitStatus, TerminalError> {
+        let id = id.to_owned();
+        match self.wish(Wish::Wait { id }).await? {
             Reply::Ended(status) => Ok(status),
             reply @ (Reply::Done
             | Reply::Printed(_)

@@ -57,7 +57,8 @@ pub struct Printed {
 pub(in crate::keeper) enum Wish {
     Start(TerminalSpec),
     Output { id: String },
-    Wait { id: String, waiting: Waiting },
+    Expect { id: String, waiting: Waiting },
+    Wait { id: String },
     Kill { id: String },
     KillAll,
     Release { id: String },
