@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use countersign_testkit::hostile_agent::{LAST_COMMAND, REPLAY};
+use countersign_testkit::process::anonymous_memory;
 use countersign_testkit::test_server::{Api, Engine, PATIENCE, Setup};
 use countersign_testkit::{Seed, TestServer, eventually};
 use rand::rngs::StdRng;
@@ -225,14 +226,4 @@ impl Attacker {
             Err(_) => file.display().to_string(),
         }
     }
-}
-
-/// What a process has in memory and in no file, in KiB.
-fn anonymous_memory(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let count = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    count.unwrap_or_default()
 }

@@ -20,6 +20,16 @@ pub fn marked(text: &str) -> Vec<u32> {
     mark.processes(None).into_iter().collect()
 }
 
+/// What a process has in memory and in no file, in KiB; nothing once it is gone.
+pub fn anonymous_memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    let count = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    count.unwrap_or_default()
+}
+
 /// What to start, and in which surroundings. The environment is empty but for what is given.
 #[derive(Debug)]
 pub struct Launch {

@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use countersign_testkit::process::anonymous_memory;
 use countersign_testkit::test_server::KeptAgent;
 
 /// How often the kernel is asked.
@@ -33,7 +34,7 @@ impl Memory {
     /// Watches a server, whose data directory tells of its keepers.
     pub(crate) fn watch(server: u32, data: PathBuf) -> Self {
         let (enough, is_enough) = mpsc::channel();
-        let idle = anonymous(server);
+        let idle = anonymous_memory(server);
         let looking = std::thread::spawn(move || {
             let mut most = Most::default();
             let mut keepers = Vec::new();
@@ -41,8 +42,8 @@ impl Memory {
                 if look.is_multiple_of(SEARCH) {
                     keepers = keepers_below(&data);
                 }
-                let of_server = anonymous(server).saturating_sub(idle);
-                let each: Vec<u64> = keepers.iter().map(|id| anonymous(*id)).collect();
+                let of_server = anonymous_memory(server).saturating_sub(idle);
+                let each: Vec<u64> = keepers.iter().map(|id| anonymous_memory(*id)).collect();
                 most.server = most.server.max(of_server);
                 most.keeper = most.keeper.max(each.iter().copied().max().unwrap_or(0));
                 most.all = most.all.max(of_server + each.iter().sum::<u64>());
@@ -66,13 +67,4 @@ impl Memory {
 fn keepers_below(data: &Path) -> Vec<u32> {
     let agents = KeptAgent::all_below(data).into_iter();
     agents.map(|agent| agent.keeper).collect()
-}
-
-fn anonymous(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let count = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    count.unwrap_or_default()
 }
