@@ -1,0 +1,343 @@
+//! Changing a workspace: first what it would come to, then doing it, by one at a time and as a whole.
+
+mod draft;
+mod write;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use countersign_core::digest::Digest;
+use serde_json::{Map, Value};
+
+use crate::change::{Applied, ApplyError, Base, Change, FileChange, Plan, digest, object};
+use crate::commands::{self, CommandDraft};
+use crate::config::{OPENWORK, opencode_path};
+use crate::import::{Import, Mode};
+use crate::jsonc;
+use crate::mcp;
+use crate::names;
+use crate::plugins;
+use crate::refusal::{Kind, Refusal};
+use crate::skills;
+use crate::workspace::{Scope, Workspace};
+
+use draft::Draft;
+use write::Wrote;
+
+/// How often a change is planned anew because somebody else writes the same files at that moment.
+const ATTEMPTS: usize = 8;
+
+/// Which workspaces are being changed, so that each is changed by one at a time, whoever made the [`Workspace`].
+static WRITERS: LazyLock<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>> = LazyLock::new(Mutex::default);
+
+impl Workspace {
+    /// Checks a change, and says what it would come to.
+    pub fn plan(&self, change: &Change) -> Result<Plan, Refusal> {
+        let mut draft = Draft::new(self);
+        draft.take(change)?;
+        Ok(draft.finish(change.clone()))
+    }
+
+    /// Does what was planned, if it still means the same: with the files as they are now, its effect has to be equal.
+    ///
+    /// What has come about meanwhile is not done again.
+    pub fn apply(&self, plan: &Plan) -> Result<Applied, ApplyError> {
+        if plan.effect.acts.is_empty() {
+            return Ok(unchanged());
+        }
+        self.change(&plan.change, |now| {
+            if now.effect == plan.effect || !now.changed {
+                Ok(())
+            } else {
+                Err(ApplyError::Changed)
+            }
+        })
+        .map(|(_, applied)| applied)
+    }
+
+    /// Plans a change and does it, with nobody else between: for whoever needs no leave.
+    pub fn carry_out(&self, change: &Change) -> Result<(Plan, Applied), ApplyError> {
+        self.change(change, |_| Ok(()))
+    }
+
+    /// Puts files in the place of what each is said to be now, with nobody else between: all of them, or none.
+    pub fn put(&self, files: &[FileChange]) -> Result<Digest, ApplyError> {
+        let writer = writer(self.path());
+        let _alone = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        match write::write(self, files)? {
+            Wrote::All => Ok(digest(files)),
+            Wrote::OthersDid => Err(ApplyError::Changed),
+        }
+    }
+
+    fn change(
+        &self,
+        change: &Change,
+        check: impl Fn(&Plan) -> Result<(), ApplyError>,
+    ) -> Result<(Plan, Applied), ApplyError> {
+        let is_global = matches!(
+            change,
+            Change::DeleteJob { .. }
+                | Change::WriteConfig {
+                    scope: Scope::Global,
+                    ..
+                }
+        );
+        // No change is of files in both.
+        let writer = writer(if is_global {
+            self.home().path()
+        } else {
+            self.path()
+        });
+        let _alone = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..ATTEMPTS {
+            let plan = self.plan(change)?;
+            check(&plan)?;
+            if !plan.changed {
+                return Ok((plan, unchanged()));
+            }
+            match write::write(self, &plan.files)? {
+                Wrote::All => {
+                    let applied = Applied {
+                        files: plan.files.clone(),
+                        changed: true,
+                        digest: plan.digest(),
+                    };
+                    return Ok((plan, applied));
+                }
+                Wrote::OthersDid => {}
+            }
+        }
+        Err(ApplyError::Changed)
+    }
+}
+
+fn unchanged() -> Applied {
+    Applied {
+        files: Vec::new(),
+        changed: false,
+        digest: digest(&[]),
+    }
+}
+
+/// Who may change what is below `path`.
+fn writer(path: &Path) -> Arc<Mutex<()>> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
+    writers.retain(|_, writer| writer.strong_count() > 0);
+    if let Some(writer) = writers.get(&path).and_then(Weak::upgrade) {
+        return writer;
+    }
+    let writer = Arc::default();
+    writers.insert(path, Arc::downgrade(&writer));
+    writer
+}
+
+impl Draft<'_> {
+    fn take(&mut self, change: &Change) -> Result<(), Refusal> {
+        match change {
+            Change::PatchConfig { opencode, openwork } => {
+                let opencode = object(opencode, "opencode")?;
+                let openwork = object(openwork, "openwork")?;
+                if opencode.is_none() && openwork.is_none() {
+                    return Err(Refusal::invalid(
+                        "invalid_payload",
+                        "opencode or openwork updates required",
+                    ));
+                }
+                self.patch_opencode(opencode.unwrap_or_default())?;
+                self.patch_openwork(openwork.unwrap_or_default())
+            }
+            Change::WriteConfig { scope, text } => self.write_config(*scope, text),
+            Change::AddPlugin { spec } => self.add_plugin(spec),
+            Change::RemovePlugin { name } => self.remove_plugin(name),
+            Change::UpsertSkill {
+                name,
+                content,
+                description,
+            } => self.upsert_skill(name, content, description.as_deref()),
+            Change::DeleteSkill { name } => self.delete_skill(name),
+            Change::SetMcp { name, config } => self.set_mcp(name, config),
+            Change::EnableMcp { name, enabled } => self.enable_mcp(name, *enabled),
+            Change::RemoveMcp { name } => {
+                let file = self.opencode()?;
+                self.remove(Base::Workspace, &file, &[mcp::KEY, name])
+            }
+            Change::UpsertCommand(command) => self.upsert_command(command),
+            Change::DeleteCommand { name } => {
+                let file = Path::new(commands::FOLDER).join(commands::file_name(name)?);
+                self.delete(Base::Workspace, &file)
+            }
+            Change::Import(import) => self.import(import),
+            Change::DeleteJob { name } => self.delete_job(name),
+        }
+    }
+
+    /// Where opencode's configuration of the workspace is.
+    fn opencode(&mut self) -> Result<PathBuf, Refusal> {
+        Ok(opencode_path(self.root(Base::Workspace)?, Scope::Project)?)
+    }
+
+    fn patch_opencode(&mut self, keys: Map<String, Value>) -> Result<(), Refusal> {
+        let file = self.opencode()?;
+        for (key, value) in keys {
+            self.set(Base::Workspace, &file, &[&key], value)?;
+        }
+        Ok(())
+    }
+
+    fn patch_openwork(&mut self, keys: Map<String, Value>) -> Result<(), Refusal> {
+        let file = Path::new(OPENWORK);
+        for (key, value) in keys {
+            self.set(Base::Workspace, file, &[&key], value)?;
+        }
+        Ok(())
+    }
+
+    fn write_config(&mut self, scope: Scope, text: &str) -> Result<(), Refusal> {
+        if !jsonc::parse(text)?.is_object() {
+            return Err(jsonc::no_object());
+        }
+        let base = match scope {
+            Scope::Project => Base::Workspace,
+            Scope::Global => Base::Home,
+        };
+        let file = opencode_path(self.root(base)?, scope)?;
+        let mut text = text.to_owned();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.write(base, &file, text)
+    }
+
+    fn add_plugin(&mut self, spec: &str) -> Result<(), Refusal> {
+        plugins::check(spec)?;
+        let file = self.opencode()?;
+        let config = self.value(Base::Workspace, &file)?;
+        let specs = plugins::specs(&config);
+        let there = specs
+            .iter()
+            .any(|it| plugins::name(it) == plugins::name(spec));
+        if there {
+            return Ok(());
+        }
+        self.append(Base::Workspace, &file, &[plugins::KEY], Value::from(spec))
+    }
+
+    fn remove_plugin(&mut self, name: &str) -> Result<(), Refusal> {
+        let file = self.opencode()?;
+        let name = plugins::name(name).to_owned();
+        self.take_out(Base::Workspace, &file, &[plugins::KEY], |value| {
+            value
+                .as_str()
+                .is_some_and(|spec| plugins::name(spec) == name)
+        })
+    }
+
+    fn upsert_skill(
+        &mut self,
+        name: &str,
+        content: &str,
+        description: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let name = name.trim();
+        names::check_skill(name)?;
+        let text = skills::compose(name, content, description)?;
+        let file: PathBuf = [skills::FOLDER, name, skills::FILE].iter().collect();
+        self.write(Base::Workspace, &file, text)
+    }
+
+    fn delete_skill(&mut self, name: &str) -> Result<(), Refusal> {
+        let name = name.trim();
+        names::check_skill(name)?;
+        let folder = Path::new(skills::FOLDER).join(name);
+        let there = self
+            .root(Base::Workspace)?
+            .read_if_there(&folder.join(skills::FILE))?;
+        if there.is_none() {
+            return Err(skills::unknown(name));
+        }
+        self.delete_folder(Base::Workspace, &folder)
+    }
+
+    fn set_mcp(&mut self, name: &str, config: &Value) -> Result<(), Refusal> {
+        if config.is_null() {
+            return mcp::check(config);
+        }
+        names::check_mcp(name)?;
+        mcp::check(config)?;
+        let file = self.opencode()?;
+        self.set(Base::Workspace, &file, &[mcp::KEY, name], config.clone())
+    }
+
+    fn enable_mcp(&mut self, name: &str, enabled: bool) -> Result<(), Refusal> {
+        names::check_mcp(name)?;
+        let file = self.opencode()?;
+        let config = self.value(Base::Workspace, &file)?;
+        let server = config.get(mcp::KEY).and_then(|servers| servers.get(name));
+        if !server.is_some_and(Value::is_object) {
+            return Err(Refusal::new(
+                Kind::NotFound,
+                "mcp_not_found",
+                format!("MCP not found: {name}"),
+            ));
+        }
+        let keys = [mcp::KEY, name, "enabled"];
+        self.set(Base::Workspace, &file, &keys, Value::from(enabled))
+    }
+
+    fn upsert_command(&mut self, command: &CommandDraft) -> Result<(), Refusal> {
+        let (name, text) = command.compose()?;
+        self.write(
+            Base::Workspace,
+            &Path::new(commands::FOLDER).join(name),
+            text,
+        )
+    }
+
+    fn import(&mut self, import: &Import) -> Result<(), Refusal> {
+        match &import.opencode {
+            Some((config, Mode::Merge)) => self.patch_opencode(config.clone())?,
+            Some((config, Mode::Replace)) => {
+                let file = self.opencode()?;
+                let text = jsonc::pretty(&Value::Object(config.clone()));
+                self.write(Base::Workspace, &file, text)?;
+            }
+            None => {}
+        }
+        match &import.openwork {
+            Some((config, Mode::Merge)) => self.patch_openwork(config.clone())?,
+            Some((config, Mode::Replace)) => {
+                let text = jsonc::pretty(&Value::Object(config.clone()));
+                self.write(Base::Workspace, Path::new(OPENWORK), text)?;
+            }
+            None => {}
+        }
+        if import.skills_mode == Mode::Replace && !import.skills.is_empty() {
+            self.delete_folder(Base::Workspace, Path::new(skills::FOLDER))?;
+        }
+        for skill in &import.skills {
+            self.upsert_skill(&skill.name, &skill.content, skill.description.as_deref())?;
+        }
+        if import.commands_mode == Mode::Replace && !import.commands.is_empty() {
+            self.delete_folder(Base::Workspace, Path::new(commands::FOLDER))?;
+        }
+        for command in &import.commands {
+            self.upsert_command(command)?;
+        }
+        Ok(())
+    }
+
+    fn delete_job(&mut self, name: &str) -> Result<(), Refusal> {
+        let job = self.workspace().home().job(name)?;
+        self.delete(Base::Home, &job.file)?;
+        for unit in job.unit_files() {
+            self.delete(Base::Home, &unit)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Puts files on the disk: all of them, or none as far as a file system can.
+//!
+//! Every new content is on the disk under another name before the first file is touched; from then on there are only
+//! renames and deletions. If one fails, those before it are put back.
+
+use std::path::Path;
+
+use crate::beneath::{BeneathError, Fresh, Root, Target};
+use crate::change::{ApplyError, Base, FileChange};
+use crate::workspace::Workspace;
+
+/// How many names a folder has that stays when it is empty.
+const STAYS: usize = 2;
+
+/// What a write came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrote {
+    /// Everything is on the disk.
+    All,
+    /// Somebody else wrote one of the files; nothing of ours is there.
+    OthersDid,
+}
+
+/// A step that can be taken, and taken back.
+struct Step<'a> {
+    file: &'a FileChange,
+    root: &'a Root,
+    /// The new content, ready to be put in place; nothing if the file is deleted.
+    fresh: Option<Fresh>,
+}
+
+pub(super) fn write(workspace: &Workspace, files: &[FileChange]) -> Result<Wrote, ApplyError> {
+    let in_workspace = open_if(files, Base::Workspace, || workspace.root())?;
+    let in_home = open_if(files, Base::Home, || workspace.home().root())?;
+    let mut steps = Vec::new();
+    for file in files {
+        let root = match file.base {
+            Base::Workspace => in_workspace.as_ref(),
+            Base::Home => in_home.as_ref(),
+        };
+        // There is a root for every base that a file has.
+        let Some(root) = root else { continue };
+        let fresh = match &file.after {
+            Some(content) => Some(prepare(root, &file.path, content).map_err(failed(file))?),
+            None => None,
+        };
+        steps.push(Step { file, root, fresh });
+    }
+    // What is written goes before what is deleted, so that whoever is killed between has lost nothing.
+    steps.sort_by_key(|step| step.fresh.is_none());
+    for step in &steps {
+        let now = step.root.read_if_there(&step.file.path);
+        if now.map_err(failed(step.file))? != step.file.before {
+            return Ok(Wrote::OthersDid);
+        }
+    }
+    let mut done: Vec<(&FileChange, &Root)> = Vec::new();
+    for step in steps {
+        let Step { file, root, fresh } = step;
+        match take(root, file, fresh) {
+            Ok(()) => done.push((file, root)),
+            Err(source) => {
+                let others_did = matches!(source, BeneathError::Exists | BeneathError::Missing);
+                if let Err(source) = take_back(&done) {
+                    let path = file.path.clone();
+                    return Err(ApplyError::HalfDone { path, source });
+                }
+                return if others_did {
+                    Ok(Wrote::OthersDid)
+                } else {
+                    Err(failed(file)(source))
+                };
+            }
+        }
+    }
+    for (file, root) in done {
+        if file.after.is_none() && file.base == Base::Workspace {
+            remove_empty_folders(root, &file.path);
+        }
+    }
+    Ok(Wrote::All)
+}
+
+fn open_if(
+    files: &[FileChange],
+    base: Base,
+    open: impl FnOnce() -> Result<Root, BeneathError>,
+) -> Result<Option<Root>, ApplyError> {
+    match files.iter().find(|file| file.base == base) {
+        Some(file) => open().map(Some).map_err(failed(file)),
+        None => Ok(None),
+    }
+}
+
+fn prepare(root: &Root, path: &Path, content: &[u8]) -> Result<Fresh, BeneathError> {
+    let fresh = Fresh::make(root, path)?;
+    fresh.fill(content)?;
+    Ok(fresh)
+}
+
+fn take(root: &Root, file: &FileChange, fresh: Option<Fresh>) -> Result<(), BeneathError> {
+    match fresh {
+        Some(fresh) => fresh.put_in_place(match file.before {
+            Some(_) => Target::Any,
+            None => Target::New,
+        }),
+        None => root.remove_file(&file.path),
+    }
+}
+
+fn take_back(done: &[(&FileChange, &Root)]) -> Result<(), BeneathError> {
+    for (file, root) in done.iter().rev() {
+        match &file.before {
+            Some(content) => root.replace(&file.path, content)?,
+            None => root.remove_file(&file.path)?,
+        }
+    }
+    Ok(())
+}
+
+/// Removes the folders that a deletion left empty, but for those that hold all things of a kind.
+fn remove_empty_folders(root: &Root, path: &Path) {
+    for folder in path.ancestors().skip(1) {
+        let stays = folder.components().count() <= STAYS;
+        if stays || !root.remove_empty_folder(folder).unwrap_or_default() {
+            return;
+        }
+    }
+}
+
+fn failed(file: &FileChange) -> impl FnOnce(BeneathError) -> ApplyError {
+    let path = file.path.clone();
+    |source| ApplyError::Write { path, source }
+}
