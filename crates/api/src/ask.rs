@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::depth::shallow;
+
 /// The longest life of a rule that an answer can ask for: ten years.
 const LONGEST_EXPIRY: Duration = Duration::from_hours(10 * 366 * 24);
 
@@ -42,7 +44,7 @@ pub struct AskView {
     pub subject: Subject,
     /// One line that says what is asked.
     pub summary: String,
-    /// What the engine sent, as it came.
+    /// What the engine sent, as it came; what is nested deeper than 48 levels is there as its text.
     #[schema(value_type = Object)]
     pub raw: Value,
     /// The options that the engine offers.
@@ -56,7 +58,7 @@ pub struct AskView {
     pub digest: Digest,
     /// The same for every ask about the same tool, arguments and directory.
     pub likeness: Digest,
-    /// An ask of an engine that died, which this one repeats.
+    /// The ask that this one repeats: of an engine that died, or of a client that nobody could serve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<AskId>,
     /// How it stands.
@@ -109,7 +111,7 @@ impl AskView {
             directory: ask.directory,
             summary: ask.subject.summary(),
             subject: ask.subject,
-            raw: ask.raw,
+            raw: shallow(ask.raw),
             options: ask.options,
             opened_at: ask.opened_at,
             expires_at: ask.expires_at,
@@ -268,7 +270,7 @@ impl AnswerRequest {
             AnswerKind::Option => {
                 let option = self.option.ok_or_else(|| missing("option"))?;
                 match door {
-                    Door::Opencode | Door::OpencodePlugin => {
+                    Door::Opencode | Door::OpencodePlugin | Door::Workspace => {
                         Choice::from_option(&option, options, self.reason)
                     }
                     // The agent is told this very option: what it means is the agent's own.

@@ -6,9 +6,12 @@
 mod ask;
 mod attachment;
 mod audit;
+mod depth;
 mod door;
 mod engine;
 mod error;
+mod job;
+mod notification;
 mod session;
 mod settings;
 mod token;
@@ -23,10 +26,14 @@ pub use door::{
 };
 pub use engine::{EarlierSession, EarlierSessions, EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};
+pub use job::{
+    HealAction, HealReport, HealRequest, Healed, JobDiff, JobList, JobLog, JobView, NewJob,
+};
+pub use notification::{NotificationList, NotificationsRetried, TargetTest, TargetView};
 pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
 pub use settings::{SetRequest, SettingSet, SettingsView};
 pub use token::{
-    Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleList, TokenList,
-    TokenMade,
+    Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleList, RulePreview,
+    RulePreviewRequest, RuleSample, TokenList, TokenMade,
 };
 pub use workspace::{Consent, EngineView, WorkspaceList, WorkspaceView};

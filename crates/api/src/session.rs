@@ -2,11 +2,12 @@
 
 use countersign_core::attachment::Takes;
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
-use countersign_core::session::{Session, TranscriptItem, Turn};
+use countersign_core::session::{Item, Session, TranscriptItem, Turn};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::attachment::NewAttachment;
+use crate::depth::shallow;
 
 /// A session as clients see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -94,4 +95,16 @@ pub struct PromptTaken {
 pub struct ItemList {
     /// The items; what is still being said comes last, with the place it will have.
     pub items: Vec<TranscriptItem>,
+}
+
+impl ItemList {
+    /// The list of `items`; what tools were given is nested no deeper than every reader can follow.
+    pub fn new(mut items: Vec<TranscriptItem>) -> Self {
+        for item in &mut items {
+            if let Item::Tool { input, .. } = &mut item.item {
+                *input = shallow(input.take());
+            }
+        }
+        Self { items }
+    }
 }

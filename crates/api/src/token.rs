@@ -1,8 +1,9 @@
 //! Who is calling, tokens, pairing and rules on the wire.
 
 use countersign_core::actor::{Actor, Surface};
+use countersign_core::ask::AskPhase;
 use countersign_core::grant::{Grants, Role};
-use countersign_core::id::{SessionId, WorkspaceId};
+use countersign_core::id::{AskId, SessionId, WorkspaceId};
 use countersign_core::rule::{Matcher, Rule, Verdict};
 use countersign_core::time::Timestamp;
 use countersign_core::token::Token;
@@ -149,4 +150,65 @@ pub struct NewRule {
 pub struct RuleList {
     /// The rules.
     pub rules: Vec<Rule>,
+}
+
+/// Asks what a rule would have matched, had it been there already.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RulePreviewRequest {
+    /// The workspace it would be for; the server's first if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceId>,
+    /// The one session it would be for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The tool it would be about.
+    #[schema(min_length = 1)]
+    pub tool: String,
+    /// The targets it would be about.
+    #[serde(flatten)]
+    pub matcher: Matcher,
+    /// How many days to look back; seven if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 90)]
+    pub days: Option<i64>,
+}
+
+/// What a rule would have matched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RulePreview {
+    /// The beginning of the time that was looked at.
+    pub since: Timestamp,
+    /// How many asks were looked at.
+    pub looked_at: u64,
+    /// Whether that is all there are in this time; otherwise it is the newest.
+    pub complete: bool,
+    /// How many of them the rule would have matched.
+    pub count: u64,
+    /// How many of these a person denied.
+    pub denied: u64,
+    /// How many sessions they are of.
+    pub sessions: u64,
+    /// Those that are still open. A rule answers none of them by itself.
+    pub open: Vec<AskId>,
+    /// The newest of each kind of target, a few of them.
+    pub samples: Vec<RuleSample>,
+}
+
+/// An ask of before that a rule would have matched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RuleSample {
+    /// Which.
+    pub ask: AskId,
+    /// The session that asked.
+    pub session: SessionId,
+    /// When.
+    pub opened_at: Timestamp,
+    /// What it was about.
+    pub targets: Vec<String>,
+    /// How often the same was asked.
+    pub times: u64,
+    /// How it stands.
+    pub state: AskPhase,
+    /// Whether a person denied it.
+    pub denied: bool,
 }

@@ -112,8 +112,13 @@ impl Choice {
             ) if reason.len() > REASON_LIMIT => Err(UnfitAnswer::ReasonTooLong {
                 length: reason.len(),
             }),
+            (
+                Self::AllowAlways { .. } | Self::Choices { .. } | Self::Option { .. },
+                Subject::WorkspaceWrite { .. },
+            ) => Err(UnfitAnswer::WriteIsAllowedOnce),
             (Self::Deny { .. } | Self::Option { .. }, _)
-            | (Self::AllowOnce | Self::AllowAlways { .. }, Subject::Permission { .. }) => Ok(()),
+            | (Self::AllowOnce | Self::AllowAlways { .. }, Subject::Permission { .. })
+            | (Self::AllowOnce, Subject::WorkspaceWrite { .. }) => Ok(()),
             (Self::AllowOnce | Self::AllowAlways { .. }, Subject::Question { .. }) => {
                 Err(UnfitAnswer::QuestionNeedsChoices)
             }
@@ -191,6 +196,9 @@ pub enum UnfitAnswer {
     /// A permission was answered with choices.
     #[error("this ask is no question: answer `allow_once`, `allow_always` or `deny`")]
     NotAQuestion,
+    /// A write was answered with more than a yes or a no.
+    #[error("a workspace write is answered with `allow_once`, or with `deny`")]
+    WriteIsAllowedOnce,
     /// The parts do not match.
     #[error("the question has {expected} parts, the answer {got}")]
     WrongNumberOfChoices {

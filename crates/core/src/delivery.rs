@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ask::Elsewhere;
+use crate::digest::Digest;
 use crate::id::AskId;
 use crate::time::Timestamp;
 
@@ -37,6 +38,15 @@ pub enum Evidence {
         /// The JSON-RPC id that the reply carries.
         request: String,
     },
+    /// The files of the workspace were written.
+    FilesWritten {
+        /// The digest of the bytes.
+        digest: Digest,
+    },
+    /// What was proposed was done; no file is concerned.
+    Done,
+    /// A write was not allowed, and nothing was written.
+    NothingWritten,
 }
 
 /// Why an answer will never reach its engine.
@@ -69,6 +79,15 @@ pub enum Undeliverable {
         /// What it said.
         message: String,
     },
+    /// The write was allowed and could not be done.
+    NotWritten {
+        /// Why.
+        message: String,
+    },
+    /// The client that proposed the write went away before it was done.
+    ClientGone,
+    /// The server was restarted before it was known whether the write was done.
+    ServerRestarted,
 }
 
 impl Undeliverable {
@@ -87,6 +106,13 @@ impl Undeliverable {
             }
             Self::TurnCancelled => "the turn was cancelled before the answer reached it".to_owned(),
             Self::Refused { message } => format!("the engine refused the answer: {message}"),
+            Self::NotWritten { message } => format!("it could not be written: {message}"),
+            Self::ClientGone => {
+                "the client that proposed it went away before anything was written".to_owned()
+            }
+            Self::ServerRestarted => "the server was restarted before it noted that the write \
+                was done: the files are as they were before, or as they were to be"
+                .to_owned(),
         }
     }
 }

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::ask::AskPhase;
 use crate::id::{AlarmId, AskId, RuleId, SessionId, TurnId, WorkspaceId};
+use crate::job::{JobId, JobState};
 use crate::session::Activity;
 use crate::time::Timestamp;
 
@@ -66,6 +67,20 @@ pub enum EventBody {
         /// The item's place in it.
         item: i64,
     },
+    /// A job was handed in, or went on to another state.
+    #[serde(rename = "job.changed")]
+    JobChanged {
+        /// Which.
+        job: JobId,
+        /// How it stands now.
+        state: JobState,
+        /// Its session, once there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
+        /// The caller's own session that it was handed in with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
+    },
     /// An engine started, became ready, or ended.
     #[serde(rename = "engine.changed")]
     EngineChanged {
@@ -100,6 +115,7 @@ impl EventBody {
             Self::SettingsChanged { .. } => "settings.changed",
             Self::TurnChanged { .. } => "turn.changed",
             Self::ItemChanged { .. } => "item.changed",
+            Self::JobChanged { .. } => "job.changed",
             Self::EngineChanged { .. } => "engine.changed",
             Self::RuleChanged { .. } => "rule.changed",
             Self::AlarmRaised { .. } => "alarm.raised",

@@ -223,6 +223,9 @@ pub enum Forbidden {
     /// The grant is there, for other workspaces.
     #[error("your token is for another workspace")]
     OtherWorkspace,
+    /// The caller proposed what is to be answered.
+    #[error("you proposed this write yourself: somebody else has to answer it")]
+    OwnProposal,
 }
 
 /// Somebody who calls: an actor, what it may do, where, and through which surface.

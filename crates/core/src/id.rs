@@ -36,6 +36,16 @@ macro_rules! id {
             pub fn generate(now: Timestamp) -> Self {
                 Self(uuid_at(now))
             }
+
+            /// The id with this UUID, which other protocols know it by.
+            pub const fn from_uuid(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// Its UUID, for protocols that know ids of that form.
+            pub const fn as_uuid(&self) -> Uuid {
+                self.0
+            }
         }
 
         impl fmt::Display for $name {
@@ -124,6 +134,10 @@ id!(
 id!(
     /// Identifies an alarm.
     AlarmId, "alarm"
+);
+id!(
+    /// Identifies a notification, over all the attempts to send it.
+    NotificationId, "ntf"
 );
 
 impl WorkspaceId {

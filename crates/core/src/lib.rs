@@ -13,6 +13,8 @@ pub mod digest;
 pub mod event;
 pub mod grant;
 pub mod id;
+pub mod job;
+pub mod notification;
 pub mod rule;
 pub mod session;
 pub mod settings;

@@ -72,6 +72,9 @@ pub enum UnfitRule {
     /// Questions are for people.
     #[error("a question is answered by a person, not by a rule")]
     Question,
+    /// Writes are for people.
+    #[error("a workspace write is answered by a person, not by a rule")]
+    WorkspaceWrite,
 }
 
 impl Matcher {
@@ -184,13 +187,14 @@ pub fn decide<'a>(
 /// The matcher that "always" makes of an ask: exactly what the person was shown, or everything like `pattern`, which
 /// has to match that.
 pub fn always(subject: &Subject, pattern: Option<&str>) -> Result<(String, Matcher), UnfitRule> {
-    let Subject::Permission {
-        tool,
-        targets,
-        shown,
-    } = subject
-    else {
-        return Err(UnfitRule::Question);
+    let (tool, targets, shown) = match subject {
+        Subject::Permission {
+            tool,
+            targets,
+            shown,
+        } => (tool, targets, shown),
+        Subject::Question { .. } => return Err(UnfitRule::Question),
+        Subject::WorkspaceWrite { .. } => return Err(UnfitRule::WorkspaceWrite),
     };
     let Some(pattern) = pattern else {
         let matcher = Matcher::Exact {

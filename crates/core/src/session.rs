@@ -55,6 +55,9 @@ impl Session {
     /// What the engine is called that an editor speaks with, by way of the proxy. No agent of the configuration can have
     /// this name, which has a blank in it.
     pub const ACP_PROXY: &'static str = "acp proxy";
+    /// What stands for the engine where clients propose writes: nobody talks in such a session, it holds the asks of one
+    /// proposer together. No agent can have this name either.
+    pub const WORKSPACE_WRITES: &'static str = "workspace writes";
 }
 
 /// What a session is doing.
