@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::Store;
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::COUNTERSIGN;
 
 /// An alarm that is to be raised.
@@ -83,7 +84,7 @@ impl Store {
         let id = AlarmId::generate(now);
         let mut write = self.write(now).await?;
         on_tx!(&mut write.tx, |connection| {
-            sqlx::query(ADD)
+            query(ADD)
                 .bind(id.to_string())
                 .bind(alarm.workspace.to_string())
                 .bind(alarm.session.map(|id| id.to_string()))
@@ -111,11 +112,22 @@ impl Store {
         Ok(id)
     }
 
+    /// The alarm called `id`.
+    pub async fn alarm(&self, id: AlarmId) -> Result<Option<Alarm>, StoreError> {
+        const GET: &str =
+            "SELECT id, workspace, session, ask, at, message FROM alarms WHERE id = $1";
+        let row: Option<AlarmRow> = on_db!(&self.db, |connection| query(GET)
+            .bind(id.to_string())
+            .fetch_optional(connection)
+            .await?);
+        row.map(Alarm::try_from).transpose()
+    }
+
     /// The newest alarms, newest first.
     pub async fn alarms(&self, limit: i64) -> Result<Vec<Alarm>, StoreError> {
         const LIST: &str = "SELECT id, workspace, session, ask, at, message FROM alarms \
              ORDER BY id DESC LIMIT $1";
-        let rows: Vec<AlarmRow> = on_db!(&self.db, |connection| sqlx::query_as(LIST)
+        let rows: Vec<AlarmRow> = on_db!(&self.db, |connection| query(LIST)
             .bind(limit)
             .fetch_all(connection)
             .await?);

@@ -20,6 +20,7 @@ pub(crate) use row::{AskRow, select_asks};
 
 use crate::database::{Tx, on_db, on_tx};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::to_json;
 
 /// Sorts behind every id of an ask.
@@ -42,7 +43,7 @@ pub struct AskFilter {
 pub(crate) async fn ask_in(tx: &mut Tx, id: AskId) -> Result<Option<Ask>, StoreError> {
     const GET: &str = select_asks!("WHERE asks.id = $1");
     let row: Option<AskRow> = on_tx!(tx, |connection| {
-        sqlx::query_as(GET)
+        query(GET)
             .bind(id.to_string())
             .fetch_optional(connection)
             .await?
@@ -60,7 +61,7 @@ pub(crate) async fn open_siblings_in(tx: &mut Tx, ask: &Ask) -> Result<Vec<Ask>,
         return Ok(Vec::new());
     }
     let rows: Vec<AskRow> = on_tx!(tx, |connection| {
-        sqlx::query_as(LIST)
+        query(LIST)
             .bind(ask.session.to_string())
             .bind(ask.run.to_string())
             .bind(ask.id.to_string())
@@ -80,7 +81,7 @@ impl Store {
     pub async fn ask(&self, id: AskId) -> Result<Option<Ask>, StoreError> {
         const GET: &str = select_asks!("WHERE asks.id = $1");
         let row: Option<AskRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(id.to_string())
                 .fetch_optional(connection)
                 .await?
@@ -96,7 +97,7 @@ impl Store {
     ) -> Result<Option<Ask>, StoreError> {
         const GET: &str = select_asks!("WHERE asks.run = $1 AND asks.native_id = $2");
         let row: Option<AskRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(run.to_string())
                 .bind(native_id)
                 .fetch_optional(connection)
@@ -129,7 +130,7 @@ impl Store {
         let state = filter.phase.map(AskPhase::name);
         let rows: Vec<AskRow> = match (filter.session, state) {
             (Some(session), state) => on_db!(&self.db, |connection| {
-                sqlx::query_as(BY_SESSION)
+                query(BY_SESSION)
                     .bind(session.to_string())
                     .bind(state)
                     .bind(workspace)
@@ -139,7 +140,7 @@ impl Store {
                     .await?
             }),
             (None, Some(state)) => on_db!(&self.db, |connection| {
-                sqlx::query_as(BY_STATE)
+                query(BY_STATE)
                     .bind(state)
                     .bind(workspace)
                     .bind(before)
@@ -148,7 +149,7 @@ impl Store {
                     .await?
             }),
             (None, None) => on_db!(&self.db, |connection| {
-                sqlx::query_as(ALL)
+                query(ALL)
                     .bind(workspace)
                     .bind(before)
                     .bind(limit)
@@ -166,7 +167,7 @@ impl Store {
             "WHERE asks.session = $1 AND asks.state = 'open' ORDER BY asks.id DESC LIMIT $2"
         );
         let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(session.to_string())
                 .bind(limit)
                 .fetch_all(connection)
@@ -181,7 +182,7 @@ impl Store {
             "WHERE asks.run = $1 AND asks.state IN ('open', 'answered') ORDER BY asks.id"
         );
         let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(run.to_string())
                 .fetch_all(connection)
                 .await?
@@ -195,7 +196,7 @@ impl Store {
             "WHERE asks.run = $1 AND asks.state = 'withdrawn' ORDER BY asks.id DESC LIMIT $2"
         );
         let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(run.to_string())
                 .bind(limit)
                 .fetch_all(connection)
@@ -210,7 +211,7 @@ impl Store {
             "SELECT COUNT(*) FROM asks WHERE session = $1 AND state = 'withdrawn' AND why = $2";
         let why = to_json(&Withdrawal::SiblingDenied { sibling: ask.id });
         let (count,): (i64,) = on_db!(&self.db, |connection| {
-            sqlx::query_as(COUNT)
+            query(COUNT)
                 .bind(ask.session.to_string())
                 .bind(why)
                 .fetch_one(connection)
@@ -223,7 +224,7 @@ impl Store {
     pub async fn count_all_open_asks(&self) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT COUNT(*) FROM asks WHERE state = 'open'";
         let (count,): (i64,) = on_db!(&self.db, |connection| {
-            sqlx::query_as(COUNT).fetch_one(connection).await?
+            query(COUNT).fetch_one(connection).await?
         });
         Ok(count)
     }
@@ -232,7 +233,7 @@ impl Store {
     pub async fn count_open_asks(&self, session: SessionId) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT COUNT(*) FROM asks WHERE session = $1 AND state = 'open'";
         let (count,): (i64,) = on_db!(&self.db, |connection| {
-            sqlx::query_as(COUNT)
+            query(COUNT)
                 .bind(session.to_string())
                 .fetch_one(connection)
                 .await?

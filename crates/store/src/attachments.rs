@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::Store;
 use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::to_json;
 
 /// Something that comes along with a prompt, and its content.
@@ -79,7 +80,7 @@ pub(crate) async fn keep_attachments(
             ..
         } = &new.attachment;
         on_tx!(tx, |connection| {
-            sqlx::query(ADD)
+            query(ADD)
                 .bind(id.to_string())
                 .bind(turn.to_string())
                 .bind(place)
@@ -92,7 +93,7 @@ pub(crate) async fn keep_attachments(
         });
         if let Some(bytes) = &new.bytes {
             on_tx!(tx, |connection| {
-                sqlx::query(KEEP)
+                query(KEEP)
                     .bind(id.to_string())
                     .bind(bytes.as_slice())
                     .execute(connection)
@@ -109,7 +110,7 @@ impl Store {
         const LIST: &str = "SELECT id, kind, name, media_type, size, bytes FROM attachments \
              LEFT JOIN attachment_bytes ON attachment = id WHERE turn = $1 ORDER BY place";
         let rows: Vec<AttachmentRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(turn.to_string())
                 .fetch_all(connection)
                 .await?
@@ -128,13 +129,13 @@ impl Store {
         const GET: &str = "SELECT id, kind, name, media_type, size, bytes FROM attachments \
              LEFT JOIN attachment_bytes ON attachment = id WHERE id = $1";
         let place: Option<(String,)> = on_db!(&self.db, |connection| {
-            sqlx::query_as(PLACE)
+            query(PLACE)
                 .bind(id.to_string())
                 .fetch_optional(connection)
                 .await?
         });
         let row: Option<AttachmentRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(id.to_string())
                 .fetch_optional(connection)
                 .await?
@@ -152,7 +153,7 @@ impl Store {
     pub async fn set_takes(&self, session: SessionId, takes: Takes) -> Result<(), StoreError> {
         const SET: &str = "UPDATE sessions SET takes = $2 WHERE id = $1";
         on_db!(&self.db, |connection| {
-            sqlx::query(SET)
+            query(SET)
                 .bind(session.to_string())
                 .bind(to_json(&takes))
                 .execute(connection)
@@ -165,7 +166,7 @@ impl Store {
     pub async fn takes(&self, session: SessionId) -> Result<Option<Takes>, StoreError> {
         const GET: &str = "SELECT takes FROM sessions WHERE id = $1";
         let row: Option<(Option<String>,)> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(session.to_string())
                 .fetch_optional(connection)
                 .await?

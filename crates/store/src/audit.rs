@@ -1,13 +1,16 @@
 //! The audit: read in order, and followed from end to end.
 
+use countersign_core::actor::Actor;
 use countersign_core::audit::{AuditEntry, BrokenChain, Verifier};
 use countersign_core::digest::Digest;
 use countersign_core::id::WorkspaceId;
 use countersign_core::time::Timestamp;
+use serde_json::Value;
 
 use crate::Store;
 use crate::database::{on_db, row};
 use crate::error::StoreError;
+use crate::sql::query;
 
 /// How many entries are read at a time when a chain is followed.
 const PAGE: i64 = 1_000;
@@ -54,6 +57,17 @@ impl TryFrom<AuditRow> for AuditEntry {
     }
 }
 
+/// Something that was done, to be recorded as somebody's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// What was done.
+    pub action: String,
+    /// What it was done to.
+    pub subject: String,
+    /// The rest of it.
+    pub detail: Value,
+}
+
 impl Store {
     /// The entries of a chain after place `after`, at most `limit` of them.
     pub async fn audit(
@@ -65,7 +79,7 @@ impl Store {
         const LIST: &str = "SELECT workspace, seq, at, actor, action, subject, detail, previous, hash \
              FROM audit WHERE workspace = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let rows: Vec<AuditRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(workspace.to_string())
                 .bind(after)
                 .bind(limit)
@@ -73,6 +87,39 @@ impl Store {
                 .await?
         });
         rows.into_iter().map(AuditEntry::try_from).collect()
+    }
+
+    /// The entries of a chain before place `before` (all of them if none is named), newest first, at most `limit`.
+    pub async fn audit_before(
+        &self,
+        workspace: WorkspaceId,
+        before: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
+        const LIST: &str = "SELECT workspace, seq, at, actor, action, subject, detail, previous, hash \
+             FROM audit WHERE workspace = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
+        let rows: Vec<AuditRow> = on_db!(&self.db, |connection| {
+            query(LIST)
+                .bind(workspace.to_string())
+                .bind(before.unwrap_or(i64::MAX))
+                .bind(limit)
+                .fetch_all(connection)
+                .await?
+        });
+        rows.into_iter().map(AuditEntry::try_from).collect()
+    }
+
+    /// Records what `by` did, where nothing else in the ledger says so.
+    pub async fn record(
+        &self,
+        workspace: WorkspaceId,
+        by: &Actor,
+        records: Vec<Record>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut write = self.write(now).await?;
+        write.records(workspace, by, records);
+        self.commit(write).await
     }
 
     /// Follows every chain from its first entry to its head.
@@ -84,8 +131,9 @@ impl Store {
              (SELECT workspace, MAX(seq) AS seq FROM audit GROUP BY workspace) AS ends \
              ON ends.workspace = heads.workspace ORDER BY 1";
         let heads: Vec<(String, i64, String, i64)> = on_db!(&self.db, |connection| {
-            sqlx::query_as(HEADS)
+            query(HEADS)
                 .bind(Digest::ZERO.to_string())
+                .long()
                 .fetch_all(connection)
                 .await?
         });

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqliteSynchronous};
-use sqlx::{PgPool, Postgres, QueryBuilder, SqlSafeStr as _, Transaction};
+use sqlx::{PgPool, Postgres, SqlSafeStr as _, Transaction};
 
-use crate::error::StoreError;
-use crate::file::{FileTransaction, LedgerFile};
+use crate::error::{DatabaseError, StoreError};
+use crate::file::{AuditHeads, FileTransaction, Held, LedgerFile};
+use crate::sql::On;
 
 /// The tables in both dialects, in the order in which they came to be. What was released stays as it is, to the letter:
 /// a ledger knows what it was made by. Later ones only add.
@@ -39,6 +39,14 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
         include_str!("../migrations/sqlite/0005_proxies.sql"),
         include_str!("../migrations/postgres/0005_proxies.sql"),
     ),
+    (
+        include_str!("../migrations/sqlite/0006_jobs.sql"),
+        include_str!("../migrations/postgres/0006_jobs.sql"),
+    ),
+    (
+        include_str!("../migrations/sqlite/0007_notifications.sql"),
+        include_str!("../migrations/postgres/0007_notifications.sql"),
+    ),
 ];
 
 /// How long a caller waits for a connection before it is told that the store is busy.
@@ -61,34 +69,47 @@ pub(crate) enum Tx {
     Postgres(Transaction<'static, Postgres>),
 }
 
-/// Runs the same expression on a connection to whichever database there is.
-macro_rules! on_db {
-    ($db:expr, |$connection:ident| $body:expr) => {
-        match $db {
-            $crate::database::Db::Sqlite(file) => {
-                let mut held = file.hold().await?;
-                let $connection = &mut held;
-                $body
-            }
-            $crate::database::Db::Postgres($connection) => $body,
-        }
-    };
+/// A connection to either kind, for as long as somebody has it.
+pub(crate) enum Connection<'c> {
+    /// The one to a file.
+    Sqlite(Held),
+    /// Any one to a server.
+    Postgres(&'c PgPool),
 }
 
-/// Runs the same expression on whichever transaction there is.
-macro_rules! on_tx {
-    ($tx:expr, |$connection:ident| $body:expr) => {
-        match $tx {
-            $crate::database::Tx::Sqlite(transaction) => {
-                let $connection = &mut **transaction;
-                $body
-            }
-            $crate::database::Tx::Postgres(transaction) => {
-                let $connection = &mut **transaction;
-                $body
-            }
+impl<'c> From<&'c mut Connection<'_>> for On<'c> {
+    fn from(connection: &'c mut Connection<'_>) -> Self {
+        match connection {
+            Connection::Sqlite(file) => Self::File(file),
+            Connection::Postgres(pool) => Self::Pool(pool),
         }
-    };
+    }
+}
+
+impl<'c> From<&'c mut Tx> for On<'c> {
+    fn from(tx: &'c mut Tx) -> Self {
+        match tx {
+            Tx::Sqlite(transaction) => Self::File(transaction.held()),
+            Tx::Postgres(transaction) => Self::Server(transaction),
+        }
+    }
+}
+
+/// Runs an expression with a connection to whichever database there is.
+macro_rules! on_db {
+    ($db:expr, |$connection:ident| $body:expr) => {{
+        let mut connection = $db.connection().await?;
+        let $connection = &mut connection;
+        $body
+    }};
+}
+
+/// Runs an expression within whichever transaction there is.
+macro_rules! on_tx {
+    ($tx:expr, |$connection:ident| $body:expr) => {{
+        let $connection: &mut $crate::database::Tx = $tx;
+        $body
+    }};
 }
 
 /// Declares a row that is read by the names of its columns, on either kind.
@@ -96,14 +117,13 @@ macro_rules! row {
     ($visibility:vis struct $name:ident { $($column:ident: $type:ty,)* }) => {
         $visibility struct $name { $($column: $type,)* }
 
-        impl<'r, R> sqlx::FromRow<'r, R> for $name
-        where
-            R: sqlx::Row,
-            &'static str: sqlx::ColumnIndex<R>,
-            $($type: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,)*
-        {
-            fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-                Ok(Self { $($column: row.try_get(stringify!($column))?,)* })
+        impl $crate::sql::FromRow for $name {
+            const COLUMNS: &'static [&'static str] = &[$(stringify!($column)),*];
+
+            fn from_row(
+                columns: &mut $crate::sql::Columns<'_>,
+            ) -> Result<Self, $crate::error::DatabaseError> {
+                Ok(Self { $($column: columns.take()?,)* })
             }
         }
     };
@@ -125,20 +145,11 @@ pub(crate) fn migrator(
 
 impl Db {
     pub(crate) async fn open_sqlite(path: &Path) -> Result<Self, StoreError> {
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            // An answer that was accepted has to survive a power cut.
-            .synchronous(SqliteSynchronous::Full)
-            .locking_mode(SqliteLockingMode::Exclusive)
-            .foreign_keys(true)
-            .busy_timeout(Duration::from_secs(2));
         let failed = |source| StoreError::Open {
             name: path.display().to_string(),
             source,
         };
-        let file = LedgerFile::open(&options, PATIENCE).await.map_err(failed)?;
+        let file = LedgerFile::open(path, PATIENCE).await.map_err(failed)?;
         file.migrate(&migrator(TABLES, |(sqlite, _)| sqlite))
             .await?;
         Ok(Self::Sqlite(file))
@@ -147,7 +158,10 @@ impl Db {
     pub(crate) async fn open_postgres(url: &str) -> Result<Self, StoreError> {
         let failed = |name: &str| {
             let name = name.to_owned();
-            move |source| StoreError::Open { name, source }
+            move |source| StoreError::Open {
+                name,
+                source: DatabaseError::Server(source),
+            }
         };
         let options: PgConnectOptions = url.parse().map_err(failed("postgres"))?;
         let name = format!("{}:{}", options.get_host(), options.get_port());
@@ -160,8 +174,16 @@ impl Db {
         migrator(TABLES, |(_, postgres)| postgres)
             .run(&pool)
             .await
-            .map_err(StoreError::Migrate)?;
+            .map_err(|error| StoreError::Migrate(error.into()))?;
         Ok(Self::Postgres(pool))
+    }
+
+    /// Waits for a connection.
+    pub(crate) async fn connection(&self) -> Result<Connection<'_>, StoreError> {
+        Ok(match self {
+            Self::Sqlite(file) => Connection::Sqlite(file.hold().await?),
+            Self::Postgres(pool) => Connection::Postgres(pool),
+        })
     }
 
     /// Begins a transaction that is going to write.
@@ -183,9 +205,7 @@ impl Db {
 impl Tx {
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite(transaction) => {
-                transaction.commit_after(QueryBuilder::new("")).await?;
-            }
+            Self::Sqlite(transaction) => transaction.commit(AuditHeads::new())?,
             Self::Postgres(transaction) => transaction.commit().await?,
         }
         Ok(())

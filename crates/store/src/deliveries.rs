@@ -13,6 +13,7 @@ use crate::Store;
 use crate::asks::{AskRow, ask_in, select_asks};
 use crate::database::{on_db, on_tx};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::{COUNTERSIGN, Write, to_json};
 
 /// How many parcels that were never sent are looked at at once. Each look has its price, and only a few are under way
@@ -51,7 +52,7 @@ impl Store {
         let mut parcels = BTreeMap::new();
         for (statement, limit) in [(NEXT, NEXT_PARCELS), (SENDING, MOST_PARCELS)] {
             let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
-                sqlx::query_as(statement)
+                query(statement)
                     .bind(run.to_string())
                     .bind(limit)
                     .fetch_all(connection)
@@ -71,7 +72,7 @@ impl Store {
     pub async fn is_perhaps_sent(&self, ask: AskId) -> Result<bool, StoreError> {
         const COUNT: &str = "SELECT COUNT(*) FROM deliveries WHERE ask = $1 AND state = 'sending'";
         let (count,): (i64,) = on_db!(&self.db, |connection| {
-            sqlx::query_as(COUNT)
+            query(COUNT)
                 .bind(ask.to_string())
                 .fetch_one(connection)
                 .await?
@@ -90,7 +91,7 @@ impl Store {
         const BEGIN: &str = "UPDATE deliveries SET state = 'sending', attempts = attempts + 1, \
              at = $2, due_at = $3 WHERE ask = $1 AND state IN ('pending', 'sending')";
         let begun = on_db!(&self.db, |connection| {
-            sqlx::query(BEGIN)
+            query(BEGIN)
                 .bind(ask.to_string())
                 .bind(now.as_micros())
                 .bind(retry_at.as_micros())
@@ -106,7 +107,7 @@ impl Store {
         const POSTPONE: &str =
             "UPDATE deliveries SET due_at = $2 WHERE ask = $1 AND state IN ('pending', 'sending')";
         on_db!(&self.db, |connection| {
-            sqlx::query(POSTPONE)
+            query(POSTPONE)
                 .bind(ask.to_string())
                 .bind(retry_at.as_micros())
                 .execute(connection)
@@ -126,16 +127,7 @@ impl Store {
         let Some(ask) = ask_in(&mut write.tx, ask).await? else {
             return Ok(false);
         };
-        let detail = json!({ "evidence": evidence });
-        let settled = settle_in(
-            &mut write,
-            &ask,
-            AskPhase::Delivered,
-            to_json(evidence),
-            detail,
-            now,
-        )
-        .await?;
+        let settled = deliver_in(&mut write, &ask, evidence, now).await?;
         if settled {
             self.commit(write).await?;
         }
@@ -159,6 +151,24 @@ impl Store {
         }
         Ok(settled)
     }
+}
+
+/// Settles a parcel as delivered within a larger write.
+pub(crate) async fn deliver_in(
+    write: &mut Write,
+    ask: &Ask,
+    evidence: &Evidence,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    settle_in(
+        write,
+        ask,
+        AskPhase::Delivered,
+        to_json(evidence),
+        json!({ "evidence": evidence }),
+        now,
+    )
+    .await
 }
 
 /// Settles a parcel as undeliverable within a larger write.
@@ -193,7 +203,7 @@ async fn settle_in(
 
     let id = ask.id.to_string();
     let settled = on_tx!(&mut write.tx, |connection| {
-        sqlx::query(SETTLE)
+        query(SETTLE)
             .bind(&id)
             .bind(phase.name())
             .bind(now.as_micros())
@@ -207,7 +217,7 @@ async fn settle_in(
     }
     // An ask that expired stays expired, whatever becomes of telling the engine so.
     let moved = on_tx!(&mut write.tx, |connection| {
-        sqlx::query(MOVE_ASK)
+        query(MOVE_ASK)
             .bind(&id)
             .bind(phase.name())
             .execute(connection)

@@ -1,5 +1,7 @@
 //! Engines and their runs: each life of an engine's process is a row that ends exactly once.
 
+use countersign_core::ask::Withdrawal;
+use countersign_core::delivery::Undeliverable;
 use countersign_core::event::{EnginePhase, EventBody};
 use countersign_core::id::{EngineId, RunId, WorkspaceId};
 use countersign_core::time::Timestamp;
@@ -9,6 +11,7 @@ use crate::Store;
 use crate::asks::end_asks_of_run;
 use crate::database::{Tx, on_db, on_tx};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::COUNTERSIGN;
 
 /// An engine of a workspace.
@@ -49,25 +52,13 @@ pub(crate) async fn hold_run(tx: &mut Tx, run: RunId) -> Result<(), StoreError> 
         // A writer on SQLite holds the whole file anyway.
         Tx::Sqlite(_) => {}
         Tx::Postgres(transaction) => {
-            sqlx::query(HOLD)
+            query(HOLD)
                 .bind(run.to_string())
                 .execute(&mut **transaction)
                 .await?;
         }
     }
     Ok(())
-}
-
-/// Tells whether a life, which is held, still goes on.
-pub(crate) async fn goes_on(tx: &mut Tx, run: RunId) -> Result<bool, StoreError> {
-    const LOOK: &str = "SELECT ended_at FROM runs WHERE id = $1";
-    let (ended_at,): (Option<i64>,) = on_tx!(tx, |connection| {
-        sqlx::query_as(LOOK)
-            .bind(run.to_string())
-            .fetch_one(connection)
-            .await?
-    });
-    Ok(ended_at.is_none())
 }
 
 impl Store {
@@ -83,7 +74,7 @@ impl Store {
         const GET: &str = "SELECT id FROM engines WHERE workspace = $1 AND program = $2";
         let mut write = self.write(now).await?;
         on_tx!(&mut write.tx, |connection| {
-            sqlx::query(ADD)
+            query(ADD)
                 .bind(EngineId::generate(now).to_string())
                 .bind(workspace.to_string())
                 .bind(program)
@@ -92,7 +83,7 @@ impl Store {
                 .await?;
         });
         let (id,): (String,) = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(workspace.to_string())
                 .bind(program)
                 .fetch_one(connection)
@@ -113,7 +104,7 @@ impl Store {
     pub async fn engines(&self, workspace: WorkspaceId) -> Result<Vec<Engine>, StoreError> {
         const LIST: &str = "SELECT id, program FROM engines WHERE workspace = $1 ORDER BY id";
         let rows: Vec<(String, String)> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(workspace.to_string())
                 .fetch_all(connection)
                 .await?
@@ -138,7 +129,7 @@ impl Store {
         let id = RunId::generate(now);
         let mut write = self.write(now).await?;
         on_tx!(&mut write.tx, |connection| {
-            sqlx::query(ADD)
+            query(ADD)
                 .bind(id.to_string())
                 .bind(engine.id.to_string())
                 .bind(EnginePhase::Starting.name())
@@ -177,7 +168,7 @@ impl Store {
         const LIST: &str = "SELECT id, started_at, taken, protocol, process FROM runs \
              WHERE engine = $1 AND ended_at IS NULL ORDER BY id";
         let rows: Vec<(String, i64, i64, i64, Option<String>)> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(engine.to_string())
                 .fetch_all(connection)
                 .await?
@@ -202,7 +193,7 @@ impl Store {
     pub async fn set_run_process(&self, run: RunId, process: &str) -> Result<(), StoreError> {
         const SET: &str = "UPDATE runs SET process = $2 WHERE id = $1";
         on_db!(&self.db, |connection| {
-            sqlx::query(SET)
+            query(SET)
                 .bind(run.to_string())
                 .bind(process)
                 .execute(connection)
@@ -216,7 +207,7 @@ impl Store {
         const SET: &str = "UPDATE runs SET taken = $2 WHERE id = $1 AND taken < $2";
         let taken = i64::try_from(taken).unwrap_or(i64::MAX);
         on_db!(&self.db, |connection| {
-            sqlx::query(SET)
+            query(SET)
                 .bind(run.to_string())
                 .bind(taken)
                 .execute(connection)
@@ -229,7 +220,7 @@ impl Store {
     pub async fn set_protocol(&self, run: RunId, protocol: i64) -> Result<(), StoreError> {
         const SET: &str = "UPDATE runs SET protocol = $2 WHERE id = $1";
         on_db!(&self.db, |connection| {
-            sqlx::query(SET)
+            query(SET)
                 .bind(run.to_string())
                 .bind(protocol)
                 .execute(connection)
@@ -251,7 +242,7 @@ impl Store {
             "UPDATE runs SET state = $2 WHERE id = $1 AND state <> $2 AND ended_at IS NULL";
         let mut write = self.write(now).await?;
         let changed = on_tx!(&mut write.tx, |connection| {
-            sqlx::query(SET)
+            query(SET)
                 .bind(run.to_string())
                 .bind(state.name())
                 .execute(connection)
@@ -283,7 +274,7 @@ impl Store {
              WHERE id = $1 AND ended_at IS NULL";
         let mut write = self.write(now).await?;
         let ended = on_tx!(&mut write.tx, |connection| {
-            sqlx::query(END)
+            query(END)
                 .bind(run.to_string())
                 .bind(EnginePhase::Gone.name())
                 .bind(now.as_micros())
@@ -295,7 +286,8 @@ impl Store {
         if ended == 0 {
             return Ok(false);
         }
-        end_asks_of_run(&mut write, run, now).await?;
+        let why_asks_end = (&Withdrawal::EngineGone, &Undeliverable::EngineGone);
+        end_asks_of_run(&mut write, run, why_asks_end, now).await?;
         write.event(
             workspace,
             EventBody::EngineChanged {

@@ -12,14 +12,14 @@ pub enum StoreError {
         name: String,
         /// Why.
         #[source]
-        source: sqlx::Error,
+        source: DatabaseError,
     },
     /// The tables cannot be brought up to date.
     #[error("failed to bring the database's tables up to date")]
-    Migrate(#[source] sqlx::migrate::MigrateError),
+    Migrate(#[source] DatabaseError),
     /// A statement failed.
     #[error("the database refused a statement")]
-    Statement(#[from] sqlx::Error),
+    Statement(#[from] DatabaseError),
     /// A row holds what this program never writes.
     #[error("the row `{row}` of `{table}` holds something unreadable in `{column}`")]
     Corrupt {
@@ -30,6 +30,29 @@ pub enum StoreError {
         /// The column.
         column: &'static str,
     },
+}
+
+/// A failure of the database.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// The file says so.
+    #[error(transparent)]
+    File(#[from] rusqlite::Error),
+    /// The server says so.
+    #[error(transparent)]
+    Server(#[from] sqlx::Error),
+    /// The tables are not as this program knows them, or cannot be.
+    #[error(transparent)]
+    Tables(#[from] sqlx::migrate::MigrateError),
+    /// The file's one connection was not to be had in time.
+    #[error("the ledger's file was busy for too long")]
+    Busy,
+    /// The file was closed.
+    #[error("the ledger's file is closed")]
+    Closed,
+    /// A row is not there that always is.
+    #[error("a row is missing that is always there")]
+    Missing,
 }
 
 impl StoreError {
@@ -44,5 +67,11 @@ impl StoreError {
             row: row.to_string(),
             column,
         }
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Statement(error.into())
     }
 }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use crate::Store;
 use crate::database::{Db, on_db, row};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::WAKE_CHANNEL;
 
 row! {
@@ -41,7 +42,7 @@ impl Store {
     /// Reads the head from the database: what other replicas wrote, or what a wake-up was lost for.
     pub async fn refresh_head(&self) -> Result<i64, StoreError> {
         const HEAD: &str = "SELECT seq FROM event_head";
-        let (seq,): (i64,) = on_db!(&self.db, |connection| sqlx::query_as(HEAD)
+        let (seq,): (i64,) = on_db!(&self.db, |connection| query(HEAD)
             .fetch_one(connection)
             .await?);
         self.announce(seq);
@@ -53,7 +54,7 @@ impl Store {
         const AFTER: &str =
             "SELECT seq, at, workspace, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
         let rows: Vec<EventRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(AFTER)
+            query(AFTER)
                 .bind(after)
                 .bind(limit)
                 .fetch_all(connection)
@@ -65,7 +66,7 @@ impl Store {
     /// The number of the oldest event that is kept, if there is one.
     pub async fn oldest_event(&self) -> Result<Option<i64>, StoreError> {
         const OLDEST: &str = "SELECT MIN(seq) FROM events";
-        let (seq,): (Option<i64>,) = on_db!(&self.db, |connection| sqlx::query_as(OLDEST)
+        let (seq,): (Option<i64>,) = on_db!(&self.db, |connection| query(OLDEST)
             .fetch_one(connection)
             .await?);
         Ok(seq)
@@ -78,7 +79,7 @@ impl Store {
              (SELECT COALESCE(MIN(kept.seq), 9223372036854775807) FROM events AS kept \
              WHERE kept.at >= $1)";
         Ok(on_db!(&self.db, |connection| {
-            sqlx::query(FORGET)
+            query(FORGET)
                 .bind(time.as_micros())
                 .execute(connection)
                 .await?
@@ -90,10 +91,7 @@ impl Store {
     pub async fn cursor(&self, consumer: &str) -> Result<Option<i64>, StoreError> {
         const GET: &str = "SELECT seq FROM cursors WHERE consumer = $1";
         let row: Option<(i64,)> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
-                .bind(consumer)
-                .fetch_optional(connection)
-                .await?
+            query(GET).bind(consumer).fetch_optional(connection).await?
         });
         Ok(row.map(|(seq,)| seq))
     }
@@ -103,7 +101,7 @@ impl Store {
         const MOVE: &str = "INSERT INTO cursors (consumer, seq) VALUES ($1, $2) \
              ON CONFLICT (consumer) DO UPDATE SET seq = excluded.seq WHERE cursors.seq < excluded.seq";
         on_db!(&self.db, |connection| {
-            sqlx::query(MOVE)
+            query(MOVE)
                 .bind(consumer)
                 .bind(seq)
                 .execute(connection)

@@ -1,28 +1,39 @@
 //! The ledger in a file: one connection, which its users have one after the other.
 //!
-//! A pool would do, and try the connection before and after every use: each try is a message to the connection's thread
-//! and back, and that is most of what a small statement costs.
+//! Statements run in the task that has the connection, prepared once each. Nothing is awaited between the beginning of a
+//! transaction and its end but the connection itself, so nobody can be cancelled within one; whoever leaves it all the
+//! same, with an error or a panic, has rolled it back.
 
-mod attention;
+mod aside;
+mod tables;
 
-use std::ops::{Deref, DerefMut};
+pub(crate) use aside::aside;
+
+use crate::file::aside::Pace;
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
+use countersign_core::digest::Digest;
+use countersign_core::id::WorkspaceId;
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
+use rusqlite::{Connection, OpenFlags, Statement};
 use sqlx::migrate::Migrator;
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteQueryResult, SqliteRow, SqliteStatement, SqliteTypeInfo,
-};
-use sqlx::{
-    ConnectOptions as _, Connection as _, Either, Execute, Executor, QueryBuilder, SqlStr, Sqlite,
-    SqliteConnection,
-};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::error::StoreError;
-use crate::file::attention::Attentive;
+use crate::error::{DatabaseError, StoreError};
+use crate::sql::{Columns, FromRow, Row, Sql, Value};
+
+/// How long another process may hold the file while it is opened.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// How many pages the log has when it is emptied, as SQLite has it by itself.
+const LONG_LOG: c_int = 1_000;
+/// How many statements are kept prepared: more than there are.
+const PREPARED: usize = 256;
 
 /// The one connection to the ledger's file.
 #[derive(Debug, Clone)]
@@ -34,10 +45,15 @@ pub(crate) struct LedgerFile {
 #[derive(Debug)]
 struct Line {
     /// `None` once it is closed.
-    connection: Option<SqliteConnection>,
-    /// Whether a transaction may be open that its user did not bring to an end.
-    is_begun: bool,
+    connection: Option<Connection>,
+    /// The ends of the audit's chains, as far as they were looked at: nobody else writes to the file.
+    audit_heads: AuditHeads,
+    /// What the disk lately took.
+    pace: Pace,
 }
+
+/// The ends of the audit's chains: the place and the hash of the newest entry of each.
+pub(crate) type AuditHeads = BTreeMap<WorkspaceId, (i64, Digest)>;
 
 /// The connection, for as long as somebody has it.
 #[derive(Debug)]
@@ -48,14 +64,17 @@ pub(crate) struct Held(OwnedMutexGuard<Line>);
 pub(crate) struct FileTransaction(Held);
 
 impl LedgerFile {
-    /// Opens the file; whoever waits longer than `patience` for the connection is told that it is busy.
-    pub(crate) async fn open(
-        options: &SqliteConnectOptions,
-        patience: Duration,
-    ) -> Result<Self, sqlx::Error> {
+    /// Opens the file, and makes it if it is not there. Whoever waits longer than `patience` for the connection is told
+    /// that it is busy.
+    pub(crate) async fn open(path: &Path, patience: Duration) -> Result<Self, DatabaseError> {
+        let path = path.to_owned();
+        let opening = tokio::task::spawn_blocking(move || connect(&path));
+        // It gives nothing back only where nothing runs any more.
+        let connection = opening.await.map_err(|_| DatabaseError::Closed)??;
         let line = Line {
-            connection: Some(options.connect().await?),
-            is_begun: false,
+            connection: Some(connection),
+            audit_heads: AuditHeads::new(),
+            pace: Pace::default(),
         };
         Ok(Self {
             line: Arc::new(Mutex::new(line)),
@@ -66,35 +85,32 @@ impl LedgerFile {
     /// Brings the tables up to date.
     pub(crate) async fn migrate(&self, migrator: &Migrator) -> Result<(), StoreError> {
         let mut held = self.hold().await?;
-        migrator
-            .run(held.connection())
-            .await
-            .map_err(StoreError::Migrate)
+        aside(|| tables::bring_up_to_date(held.connection(), migrator)).map_err(StoreError::Migrate)
     }
 
     /// Waits for the connection.
-    pub(crate) async fn hold(&self) -> Result<Held, sqlx::Error> {
-        let line = Arc::clone(&self.line).lock_owned();
-        let line = tokio::time::timeout(self.patience, line)
-            .await
-            .map_err(|_| sqlx::Error::PoolTimedOut)?;
+    pub(crate) async fn hold(&self) -> Result<Held, DatabaseError> {
+        let line = if let Ok(line) = Arc::clone(&self.line).try_lock_owned() {
+            line
+        } else {
+            let line = Arc::clone(&self.line).lock_owned();
+            let waited = tokio::time::timeout(self.patience, line).await;
+            waited.map_err(|_| DatabaseError::Busy)?
+        };
         if line.connection.is_none() {
-            return Err(sqlx::Error::PoolClosed);
+            return Err(DatabaseError::Closed);
         }
         let mut held = Held(line);
-        if held.0.is_begun {
-            held.roll_back().await?;
-        }
+        // Somebody's transaction, which could not be rolled back then.
+        held.roll_back()?;
         Ok(held)
     }
 
     /// Begins a transaction that is going to write.
-    pub(crate) async fn begin(&self) -> Result<FileTransaction, sqlx::Error> {
+    pub(crate) async fn begin(&self) -> Result<FileTransaction, DatabaseError> {
         let mut held = self.hold().await?;
-        // Whoever is cancelled from here on leaves a transaction behind, perhaps.
-        held.0.is_begun = true;
         // Taking the write lock at once: a reader that becomes a writer could be refused.
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut held).await?;
+        held.say("BEGIN IMMEDIATE")?;
         Ok(FileTransaction(held))
     }
 
@@ -103,7 +119,8 @@ impl LedgerFile {
         let Some(connection) = self.line.lock().await.connection.take() else {
             return;
         };
-        if let Err(error) = connection.close().await {
+        let close = move || connection.close().map_err(|(_, error)| error);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(close).await {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "the ledger was not closed in order"
@@ -112,185 +129,202 @@ impl LedgerFile {
     }
 }
 
+fn connect(path: &Path) -> Result<Connection, rusqlite::Error> {
+    // Exclusive before the log is begun: then its index is in our memory and in no file. An answer that was accepted has
+    // to survive a power cut: so each commit is synced.
+    const SETTINGS: &str = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; \
+         PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;";
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(LOCK_PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(PREPARED);
+    connection.execute_batch(SETTINGS)?;
+    // Otherwise a statement is prepared anew for each value that might find an index which holds some rows only. None of
+    // ours counts on it: what has to find such an index says so in its text.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.wal_hook(Some(empty_log));
+    Ok(connection)
+}
+
+/// Carries what is in the log over into the file, when it is long: that is a part of a commit now and then, and takes
+/// longer than the commit.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "what is called after a commit may refuse, in general"
+)]
+fn empty_log(log: &Wal, pages: c_int) -> Result<(), rusqlite::Error> {
+    if pages >= LONG_LOG
+        && let Err(error) = aside(|| log.checkpoint())
+    {
+        // What was committed is in the log. It is tried again with the next commit.
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "the ledger's log could not be emptied"
+        );
+    }
+    Ok(())
+}
+
 impl Held {
-    /// Ends the transaction that somebody left behind, if there is one.
-    async fn roll_back(&mut self) -> Result<(), sqlx::Error> {
-        let outcome = sqlx::query("ROLLBACK").execute(&mut *self).await;
-        match outcome {
-            Ok(_) => {}
-            // It was cancelled before it began, or after it was committed.
-            Err(sqlx::Error::Database(error)) if error.message().contains("no transaction") => {}
-            Err(error) => return Err(error),
+    /// Runs a statement that returns nothing. Outside a transaction it is one by itself, and waits for the disk.
+    pub(crate) fn execute(
+        &mut self,
+        sql: &Sql,
+        values: &[Value<'_>],
+    ) -> Result<u64, DatabaseError> {
+        let waits_for_disk = self.connection().is_autocommit();
+        let execute = |held: &mut Self| {
+            held.prepared(sql, |statement| {
+                give(statement, values)?;
+                Ok(statement.raw_execute()?)
+            })
+        };
+        let rows_affected = if waits_for_disk {
+            self.durably(execute)?
+        } else {
+            execute(self)?
+        };
+        Ok(u64::try_from(rows_affected).unwrap_or(u64::MAX))
+    }
+
+    /// Does what waits until it is on the disk.
+    fn durably<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let began = Instant::now();
+        let done = if self.0.pace.is_good() {
+            work(self)
+        } else {
+            aside(|| work(self))
+        };
+        self.0.pace.learn(began);
+        done
+    }
+
+    /// Runs a statement that returns rows, of which the first `most` are wanted.
+    pub(crate) fn fetch<T: FromRow>(
+        &mut self,
+        sql: &Sql,
+        values: &[Value<'_>],
+        most: usize,
+    ) -> Result<Vec<T>, DatabaseError> {
+        self.prepared(sql, |statement| {
+            give(statement, values)?;
+            let places = places(statement, T::COLUMNS)?;
+            let mut rows = statement.raw_query();
+            let mut found = Vec::new();
+            while found.len() < most
+                && let Some(row) = rows.next()?
+            {
+                let row = Row::File {
+                    row,
+                    places: &places,
+                };
+                found.push(T::from_row(&mut Columns::of(&row))?);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Does something with a statement, which is prepared once if it is always the same.
+    fn prepared<T>(
+        &mut self,
+        sql: &Sql,
+        run: impl FnOnce(&mut Statement<'_>) -> Result<T, DatabaseError>,
+    ) -> Result<T, DatabaseError> {
+        let connection = self.connection();
+        match sql {
+            Sql::Constant(sql) => run(&mut *connection.prepare_cached(sql)?),
+            Sql::Made(sql) => run(&mut connection.prepare(sql)?),
         }
-        self.0.is_begun = false;
+    }
+
+    /// Runs a statement that takes and returns nothing.
+    fn say(&mut self, sql: &'static str) -> Result<(), rusqlite::Error> {
+        self.connection().prepare_cached(sql)?.raw_execute()?;
         Ok(())
     }
-}
 
-impl FileTransaction {
-    /// Runs the statements of `batch`, each with a semicolon behind it, commits, and returns what they returned.
-    pub(crate) async fn commit_after(
-        mut self,
-        mut batch: QueryBuilder<Sqlite>,
-    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        let query = batch.push("COMMIT").build();
-        let rows = query.fetch_all(&mut self.0).await?;
-        self.0.0.is_begun = false;
-        Ok(rows)
+    /// Ends the transaction that is open, if one is.
+    fn roll_back(&mut self) -> Result<(), rusqlite::Error> {
+        if self.connection().is_autocommit() {
+            return Ok(());
+        }
+        self.say("ROLLBACK")
     }
-}
 
-impl Held {
-    fn connection(&mut self) -> &mut SqliteConnection {
+    fn connection(&mut self) -> &mut Connection {
         let connection = self.0.connection.as_mut();
         // Nobody closes what somebody holds.
         connection.expect("a connection that is held is open")
     }
 }
 
-impl<'c> Executor<'c> for &'c mut Held {
-    type Database = Sqlite;
-
-    fn fetch_many<'e, 'q: 'e, E>(
-        self,
-        query: E,
-    ) -> BoxStream<'e, Result<Either<SqliteQueryResult, SqliteRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Sqlite>,
-    {
-        Box::pin(Attentive(self.connection().fetch_many(query)))
+/// Gives a statement its values. A file numbers parameters as they occur, and knows `$2` by its name.
+fn give(statement: &mut Statement<'_>, values: &[Value<'_>]) -> Result<(), rusqlite::Error> {
+    let count = statement.parameter_count();
+    for index in 1..=count {
+        let name = statement.parameter_name(index);
+        let number = name.and_then(|name| name.strip_prefix('$')?.parse::<usize>().ok());
+        let value = number.and_then(|number| values.get(number.checked_sub(1)?));
+        let missing = rusqlite::Error::InvalidParameterCount(values.len(), count);
+        statement.raw_bind_parameter(index, value.ok_or(missing)?)?;
     }
-
-    fn fetch_optional<'e, 'q: 'e, E>(
-        self,
-        query: E,
-    ) -> BoxFuture<'e, Result<Option<SqliteRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Sqlite>,
-    {
-        Box::pin(Attentive(self.connection().fetch_optional(query)))
-    }
-
-    fn prepare_with<'e>(
-        self,
-        sql: SqlStr,
-        parameters: &'e [SqliteTypeInfo],
-    ) -> BoxFuture<'e, Result<SqliteStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        self.connection().prepare_with(sql, parameters)
-    }
+    Ok(())
 }
 
-impl Deref for FileTransaction {
-    type Target = Held;
-
-    fn deref(&self) -> &Held {
-        &self.0
+/// The places of the columns called `names`.
+fn places(statement: &Statement<'_>, names: &[&str]) -> Result<Vec<usize>, rusqlite::Error> {
+    let count = statement.column_count();
+    let mut next = 0;
+    let mut places = Vec::with_capacity(names.len());
+    for name in names {
+        // Mostly they are wanted in the order in which they are there.
+        let mut candidates = (next..count).chain(0..next);
+        let is_it = |place: &usize| statement.column_name(*place).is_ok_and(|it| it == *name);
+        let place = candidates
+            .find(is_it)
+            .ok_or_else(|| rusqlite::Error::InvalidColumnName((*name).to_owned()))?;
+        next = place + 1;
+        places.push(place);
     }
+    Ok(places)
 }
 
-impl DerefMut for FileTransaction {
-    fn deref_mut(&mut self) -> &mut Held {
+impl FileTransaction {
+    /// The connection, within the transaction.
+    pub(crate) fn held(&mut self) -> &mut Held {
         &mut self.0
+    }
+
+    /// The end of a chain, if it was looked at before.
+    pub(crate) fn audit_head(&self, workspace: WorkspaceId) -> Option<(i64, Digest)> {
+        self.0.0.audit_heads.get(&workspace).copied()
+    }
+
+    /// Commits. With it the chains of the audit end in `heads`.
+    pub(crate) fn commit(mut self, heads: AuditHeads) -> Result<(), DatabaseError> {
+        // If it fails, it is looked for again.
+        for workspace in heads.keys() {
+            self.0.0.audit_heads.remove(workspace);
+        }
+        self.0.durably(|held| held.say("COMMIT"))?;
+        self.0.0.audit_heads.extend(heads);
+        Ok(())
+    }
+}
+
+impl Drop for FileTransaction {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.roll_back() {
+            // Whoever has the connection next tries again.
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "a transaction was not rolled back at once"
+            );
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::task::{Context, Waker};
-
-    use super::*;
-
-    const PATIENCE: Duration = Duration::from_secs(10);
-
-    async fn open(directory: &tempfile::TempDir) -> LedgerFile {
-        let options = SqliteConnectOptions::new()
-            .filename(directory.path().join("ledger.db"))
-            .create_if_missing(true);
-        let file = LedgerFile::open(&options, PATIENCE).await.unwrap();
-        let mut held = file.hold().await.unwrap();
-        sqlx::query("CREATE TABLE rows (number INTEGER)")
-            .execute(&mut held)
-            .await
-            .unwrap();
-        file
-    }
-
-    async fn add(connection: &mut Held, number: i64) {
-        sqlx::query("INSERT INTO rows VALUES ($1)")
-            .bind(number)
-            .execute(connection)
-            .await
-            .unwrap();
-    }
-
-    async fn numbers(file: &LedgerFile) -> Vec<i64> {
-        let mut held = file.hold().await.unwrap();
-        sqlx::query_scalar("SELECT number FROM rows ORDER BY number")
-            .fetch_all(&mut held)
-            .await
-            .unwrap()
-    }
-
-    #[tokio::test]
-    async fn only_what_was_committed_is_there() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = open(&directory).await;
-        let mut dropped = file.begin().await.unwrap();
-        add(&mut dropped, 1).await;
-        drop(dropped);
-        add(&mut file.hold().await.unwrap(), 2).await;
-        let mut committed = file.begin().await.unwrap();
-        add(&mut committed, 3).await;
-        committed.commit_after(QueryBuilder::new("")).await.unwrap();
-        assert_eq!(numbers(&file).await, [2, 3]);
-    }
-
-    /// Polls `future` once or a few times and drops it.
-    async fn cancel_after(polls: usize, future: impl Future) {
-        let mut future = Box::pin(future);
-        let mut context = Context::from_waker(Waker::noop());
-        for _ in 0..polls {
-            if future.as_mut().poll(&mut context).is_ready() {
-                return;
-            }
-            // The connection's own thread gets on meanwhile.
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    }
-
-    #[tokio::test]
-    async fn whoever_is_cancelled_leaves_no_transaction_behind() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = open(&directory).await;
-        let mut written = Vec::new();
-        for polls in 1..40 {
-            cancel_after(polls, async {
-                let mut transaction = file.begin().await.unwrap();
-                add(&mut transaction, 1_000).await;
-                let mut batch = QueryBuilder::new("INSERT INTO rows VALUES (");
-                batch.push_bind(1_001).push("); ");
-                transaction.commit_after(batch).await.unwrap();
-            })
-            .await;
-            let number = i64::try_from(polls).unwrap();
-            add(&mut file.hold().await.unwrap(), number).await;
-            written.push(number);
-        }
-        let there = numbers(&file).await;
-        let ours = there.iter().filter(|number| **number < 1_000);
-        assert!(ours.eq(&written), "{there:?}");
-        let halves = |half| there.iter().filter(|number| **number == half).count();
-        assert_eq!(halves(1_000), halves(1_001), "{there:?}");
-        // The file itself has them: another connection sees nothing that is not committed.
-        file.close().await;
-        assert!(matches!(file.hold().await, Err(sqlx::Error::PoolClosed)));
-        let other = SqliteConnectOptions::new().filename(directory.path().join("ledger.db"));
-        let other = LedgerFile::open(&other, PATIENCE).await.unwrap();
-        assert_eq!(numbers(&other).await, there);
-    }
-}
+mod tests;

@@ -15,14 +15,18 @@ mod engines;
 mod error;
 mod events;
 mod file;
+mod jobs;
+mod notifications;
 mod rules;
 mod sessions;
 mod settings;
+mod sql;
 mod tokens;
 mod transcript;
 mod turns;
 mod workspaces;
 mod write;
+mod writes;
 
 #[cfg(test)]
 mod tests;
@@ -30,20 +34,24 @@ mod tests;
 pub use alarms::{Alarm, NewAlarm};
 pub use asks::{Answered, AskFilter, NewAsk, Opened};
 pub use attachments::Attached;
-pub use audit::ChainVerdict;
+pub use audit::{ChainVerdict, Record};
 pub use deliveries::Parcel;
 pub use earlier::{Earlier, TakenUp};
 pub use engines::{Engine, Run};
-pub use error::StoreError;
+pub use error::{DatabaseError, StoreError};
+pub use jobs::{Busy, JobEnd, JobFilter, Queue};
+pub use notifications::{Happened, NotificationFilter};
 pub use settings::{Choice, ChoiceFate};
 pub use tokens::{NewToken, Pairing};
 pub use turns::NewTurn;
+pub use writes::Writer;
 
 use std::path::Path;
 
 use tokio::sync::watch;
 
 use crate::database::Db;
+use crate::tokens::KnownTokens;
 
 /// The ledger.
 #[derive(Debug, Clone)]
@@ -51,6 +59,8 @@ pub struct Store {
     db: Db,
     /// The number of the newest event; it changes after each commit that wrote one.
     head: watch::Sender<i64>,
+    /// Tokens that were looked up.
+    tokens: KnownTokens,
 }
 
 impl Store {
@@ -68,6 +78,7 @@ impl Store {
         let store = Self {
             db,
             head: watch::Sender::new(0),
+            tokens: KnownTokens::default(),
         };
         store.refresh_head().await?;
         Ok(store)

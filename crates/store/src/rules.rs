@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::Store;
 use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::{Write, name_in_audit, to_json};
 
 row! {
@@ -89,7 +90,7 @@ pub(crate) async fn rules_for(
         "WHERE rules.workspace = $1 AND rules.tool = $2 AND rules.revoked_at IS NULL ORDER BY rules.id"
     );
     let rows: Vec<RuleRow> = on_tx!(tx, |connection| {
-        sqlx::query_as(LIST)
+        query(LIST)
             .bind(workspace.to_string())
             .bind(tool)
             .fetch_all(connection)
@@ -108,7 +109,7 @@ pub(crate) async fn insert_rule(write: &mut Write, rule: &Rule) -> Result<(), St
         Verdict::Deny => "deny",
     };
     on_tx!(&mut write.tx, |connection| {
-        sqlx::query(ADD)
+        query(ADD)
             .bind(rule.id.to_string())
             .bind(rule.workspace.to_string())
             .bind(rule.session.map(|id| id.to_string()))
@@ -148,7 +149,7 @@ impl Store {
             "WHERE CAST($1 AS TEXT) IS NULL OR rules.workspace = $1 ORDER BY rules.id DESC"
         );
         let rows: Vec<RuleRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(workspace.map(|id| id.to_string()))
                 .fetch_all(connection)
                 .await?
@@ -160,7 +161,7 @@ impl Store {
     pub async fn rule(&self, id: RuleId) -> Result<Option<Rule>, StoreError> {
         const GET: &str = select_rules!("WHERE rules.id = $1");
         let row: Option<RuleRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(id.to_string())
                 .fetch_optional(connection)
                 .await?
@@ -179,7 +180,7 @@ impl Store {
             "UPDATE rules SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
         let mut write = self.write(now).await?;
         let revoked = on_tx!(&mut write.tx, |connection| {
-            sqlx::query(REVOKE)
+            query(REVOKE)
                 .bind(rule.id.to_string())
                 .bind(now.as_micros())
                 .execute(connection)

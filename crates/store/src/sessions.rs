@@ -9,6 +9,7 @@ use countersign_core::time::Timestamp;
 use crate::Store;
 use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::to_json;
 
 row! {
@@ -52,13 +53,15 @@ impl TryFrom<SessionRow> for Session {
     }
 }
 
+macro_rules! session_columns {
+    () => {
+        "id, workspace, engine, native_id, parent, title, directory, agent, activity, started_at, changed_at"
+    };
+}
+
 macro_rules! select_sessions {
     ($rest:literal) => {
-        concat!(
-            "SELECT id, workspace, engine, native_id, parent, title, directory, agent, activity, started_at, ",
-            "changed_at FROM sessions ",
-            $rest
-        )
+        concat!("SELECT ", session_columns!(), " FROM sessions ", $rest)
     };
 }
 
@@ -72,14 +75,14 @@ pub(crate) async fn bind_run(
     const BIND: &str = "UPDATE sessions SET run = $2 WHERE id = $1";
     const TAKE: &str = "UPDATE runs SET taken = $2 WHERE id = $1";
     on_tx!(tx, |connection| {
-        sqlx::query(BIND)
+        query(BIND)
             .bind(session.to_string())
             .bind(run.to_string())
             .execute(connection)
             .await?;
     });
     on_tx!(tx, |connection| {
-        sqlx::query(TAKE)
+        query(TAKE)
             .bind(run.to_string())
             .bind(i64::try_from(taken).unwrap_or(i64::MAX))
             .execute(connection)
@@ -99,7 +102,7 @@ pub(crate) async fn add_session(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
          ON CONFLICT (workspace, engine, native_id) DO NOTHING";
     let added = on_tx!(tx, |connection| {
-        sqlx::query(ADD)
+        query(ADD)
             .bind(session.id.to_string())
             .bind(session.workspace.to_string())
             .bind(&session.native_id)
@@ -122,15 +125,17 @@ pub(crate) async fn add_session(
 impl Store {
     /// Writes down a session, or what has changed about one that is known by its native id.
     pub async fn put_session(&self, session: &Session) -> Result<Session, StoreError> {
-        const CHANGE: &str = "UPDATE sessions SET parent = COALESCE(parent, $4), title = $5, agent = $6, changed_at = $7 \
-             WHERE workspace = $1 AND engine = $2 AND native_id = $3";
-        const GET: &str =
-            select_sessions!("WHERE workspace = $1 AND engine = $2 AND native_id = $3");
-
+        const CHANGE: &str = concat!(
+            "UPDATE sessions SET parent = COALESCE(parent, $4), title = $5, agent = $6, changed_at = $7 \
+             WHERE workspace = $1 AND engine = $2 AND native_id = $3 RETURNING ",
+            session_columns!()
+        );
         let mut write = self.write(session.changed_at).await?;
-        if !add_session(&mut write.tx, session, None).await? {
-            on_tx!(&mut write.tx, |connection| {
-                sqlx::query(CHANGE)
+        let stored = if add_session(&mut write.tx, session, None).await? {
+            session.clone()
+        } else {
+            let row: SessionRow = on_tx!(&mut write.tx, |connection| {
+                query(CHANGE)
                     .bind(session.workspace.to_string())
                     .bind(&session.engine)
                     .bind(&session.native_id)
@@ -138,19 +143,11 @@ impl Store {
                     .bind(&session.title)
                     .bind(&session.agent)
                     .bind(session.changed_at.as_micros())
-                    .execute(connection)
-                    .await?;
+                    .fetch_one(connection)
+                    .await?
             });
-        }
-        let row: SessionRow = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(GET)
-                .bind(session.workspace.to_string())
-                .bind(&session.engine)
-                .bind(&session.native_id)
-                .fetch_one(connection)
-                .await?
-        });
-        let stored = Session::try_from(row)?;
+            Session::try_from(row)?
+        };
         write.event(
             stored.workspace,
             EventBody::SessionChanged {
@@ -173,7 +170,7 @@ impl Store {
              WHERE id = $1 AND activity <> $2 RETURNING workspace";
         let mut write = self.write(now).await?;
         let row: Option<(String,)> = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(SET)
+            query(SET)
                 .bind(session.to_string())
                 .bind(activity.name())
                 .bind(now.as_micros())
@@ -195,7 +192,7 @@ impl Store {
     pub async fn session(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
         const GET: &str = select_sessions!("WHERE id = $1");
         let row: Option<SessionRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(id.to_string())
                 .fetch_optional(connection)
                 .await?
@@ -213,7 +210,7 @@ impl Store {
         const GET: &str =
             select_sessions!("WHERE workspace = $1 AND engine = $2 AND native_id = $3");
         let row: Option<SessionRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(workspace.to_string())
                 .bind(engine)
                 .bind(native_id)
@@ -223,19 +220,21 @@ impl Store {
         row.map(Session::try_from).transpose()
     }
 
-    /// The sessions of one workspace or of all, the one that changed last first.
+    /// The sessions of one workspace or of all in which somebody talks with an engine, the one that changed last first.
     pub async fn sessions(
         &self,
         workspace: Option<WorkspaceId>,
         limit: i64,
     ) -> Result<Vec<Session>, StoreError> {
         const LIST: &str = select_sessions!(
-            "WHERE CAST($1 AS TEXT) IS NULL OR workspace = $1 ORDER BY changed_at DESC LIMIT $2"
+            "WHERE (CAST($1 AS TEXT) IS NULL OR workspace = $1) AND engine <> $3 \
+             ORDER BY changed_at DESC LIMIT $2"
         );
         let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(workspace.map(|id| id.to_string()))
                 .bind(limit)
+                .bind(Session::WORKSPACE_WRITES)
                 .fetch_all(connection)
                 .await?
         });
@@ -246,7 +245,7 @@ impl Store {
     pub async fn child_sessions(&self, parent: SessionId) -> Result<Vec<Session>, StoreError> {
         const LIST: &str = select_sessions!("WHERE parent = $1 ORDER BY id");
         let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(parent.to_string())
                 .fetch_all(connection)
                 .await?
@@ -270,7 +269,7 @@ impl Store {
     pub async fn session_of_run(&self, run: RunId) -> Result<Option<Session>, StoreError> {
         const GET: &str = select_sessions!("WHERE run = $1");
         let row: Option<SessionRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(run.to_string())
                 .fetch_optional(connection)
                 .await?
@@ -289,7 +288,7 @@ impl Store {
              AND id IN (SELECT session FROM turns WHERE ended_at IS NULL) ORDER BY id"
         );
         let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(workspace.to_string())
                 .bind(engine)
                 .fetch_all(connection)
@@ -310,7 +309,7 @@ impl Store {
              OR id IN (SELECT session FROM turns WHERE ended_at IS NULL)) ORDER BY id"
         );
         let rows: Vec<SessionRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(workspace.to_string())
                 .bind(engine)
                 .fetch_all(connection)

@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::Store;
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::{COUNTERSIGN, name_in_audit, to_json};
 
 /// A choice that stands, and the newest life of the agent that took it.
@@ -84,7 +85,7 @@ impl Store {
              WHERE session_settings.told <> excluded.told";
         let mut write = self.write(now).await?;
         let changed = on_tx!(&mut write.tx, |connection| {
-            sqlx::query(PUT)
+            query(PUT)
                 .bind(session.to_string())
                 .bind(to_json(told))
                 .bind(now.as_micros())
@@ -107,7 +108,7 @@ impl Store {
     ) -> Result<Option<SessionSettings>, StoreError> {
         const GET: &str = "SELECT told FROM session_settings WHERE session = $1";
         let row: Option<(String,)> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(session.to_string())
                 .fetch_optional(connection)
                 .await?
@@ -131,7 +132,7 @@ impl Store {
              value = excluded.value, actor = excluded.actor, run = NULL, refused = NULL";
         let mut write = self.write(now).await?;
         on_tx!(&mut write.tx, |connection| {
-            sqlx::query(ADD)
+            query(ADD)
                 .bind(session.to_string())
                 .bind(to_json(&setting))
                 .bind(now.as_micros())
@@ -162,7 +163,7 @@ impl Store {
              FROM choices AS newer WHERE newer.session = choices.session \
              AND newer.setting = choices.setting AND newer.refused IS NULL) ORDER BY choices.at";
         let rows: Vec<ChoiceRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(session.to_string())
                 .fetch_all(connection)
                 .await?
@@ -191,7 +192,7 @@ impl Store {
         };
         let mut write = self.write(now).await?;
         on_tx!(&mut write.tx, |connection| {
-            sqlx::query(sql)
+            query(sql)
                 .bind(session.to_string())
                 .bind(to_json(&chosen.setting))
                 .bind(chosen.at.as_micros())
@@ -218,7 +219,7 @@ impl Store {
         const GET: &str = "SELECT actors.id, actors.kind, actors.name \
              FROM turns JOIN actors ON actors.id = turns.actor WHERE turns.id = $1";
         let row: Option<(String, String, String)> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(turn.to_string())
                 .fetch_optional(connection)
                 .await?

@@ -1,5 +1,9 @@
 //! Actors, their tokens, and the one-time codes that browsers pair with. Secrets are here as hashes only.
 
+mod known;
+
+pub(crate) use known::KnownTokens;
+
 use countersign_core::actor::{Actor, ActorKind};
 use countersign_core::digest::Digest;
 use countersign_core::grant::{Grants, Role};
@@ -9,8 +13,9 @@ use countersign_core::token::{Token, TokenKind};
 use serde_json::json;
 
 use crate::Store;
-use crate::database::{Tx, on_db, on_tx, row};
+use crate::database::{Db, Tx, on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::name_in_audit;
 
 /// A token that is to be made.
@@ -113,7 +118,7 @@ pub(crate) async fn ensure_actor(
     const GET: &str = "SELECT id FROM actors WHERE kind = $1 AND name = $2";
 
     on_tx!(tx, |connection| {
-        sqlx::query(ADD)
+        query(ADD)
             .bind(ActorId::generate(now).to_string())
             .bind(kind.name())
             .bind(name)
@@ -122,7 +127,7 @@ pub(crate) async fn ensure_actor(
             .await?;
     });
     let (id,): (String,) = on_tx!(tx, |connection| {
-        sqlx::query_as(GET)
+        query(GET)
             .bind(kind.name())
             .bind(name)
             .fetch_one(connection)
@@ -156,7 +161,7 @@ async fn insert_token(tx: &mut Tx, token: NewToken, now: Timestamp) -> Result<To
         revoked_at: None,
     };
     on_tx!(tx, |connection| {
-        sqlx::query(ADD)
+        query(ADD)
             .bind(made.id.to_string())
             .bind(token.hash.to_string())
             .bind(&made.name)
@@ -208,9 +213,24 @@ impl Store {
 
     /// The token whose secret has this hash, whether or not it is still good.
     pub async fn token_by_hash(&self, hash: &Digest) -> Result<Option<Token>, StoreError> {
+        let look_up = match &self.db {
+            Db::Sqlite(_) => match self.tokens.find(hash) {
+                Ok(token) => return Ok(Some(token)),
+                Err(look_up) => Some(look_up),
+            },
+            Db::Postgres(_) => None,
+        };
+        let token = self.read_token(hash).await?;
+        if let (Some(look_up), Some(token)) = (look_up, &token) {
+            self.tokens.remember(look_up, hash, token);
+        }
+        Ok(token)
+    }
+
+    async fn read_token(&self, hash: &Digest) -> Result<Option<Token>, StoreError> {
         const GET: &str = select_tokens!("WHERE tokens.hash = $1");
         let row: Option<TokenRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(hash.to_string())
                 .fetch_optional(connection)
                 .await?
@@ -221,7 +241,7 @@ impl Store {
     /// Every token, newest first.
     pub async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         const LIST: &str = select_tokens!("ORDER BY tokens.id DESC");
-        let rows: Vec<TokenRow> = on_db!(&self.db, |connection| sqlx::query_as(LIST)
+        let rows: Vec<TokenRow> = on_db!(&self.db, |connection| query(LIST)
             .fetch_all(connection)
             .await?);
         rows.into_iter().map(Token::try_from).collect()
@@ -238,7 +258,7 @@ impl Store {
             "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
         let mut write = self.write(now).await?;
         let revoked = on_tx!(&mut write.tx, |connection| {
-            sqlx::query(REVOKE)
+            query(REVOKE)
                 .bind(id.to_string())
                 .bind(now.as_micros())
                 .execute(connection)
@@ -255,7 +275,10 @@ impl Store {
             id,
             json!({}),
         );
-        self.commit(write).await?;
+        let committed = self.commit(write).await;
+        // Also if that failed: it may have been committed all the same.
+        self.tokens.forget();
+        committed?;
         Ok(true)
     }
 
@@ -271,13 +294,13 @@ impl Store {
         const FORGET: &str = "DELETE FROM pairings WHERE expires_at < $1";
         let mut write = self.write(now).await?;
         on_tx!(&mut write.tx, |connection| {
-            sqlx::query(FORGET)
+            query(FORGET)
                 .bind(now.as_micros())
                 .execute(connection)
                 .await?;
         });
         on_tx!(&mut write.tx, |connection| {
-            sqlx::query(ADD)
+            query(ADD)
                 .bind(pairing.hash.to_string())
                 .bind(&pairing.name)
                 .bind(pairing.role.name())
@@ -308,7 +331,7 @@ impl Store {
              WHERE hash = $1 AND used_at IS NULL AND expires_at > $2 RETURNING name, role";
         let mut write = self.write(now).await?;
         let used: Option<(String, String)> = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(USE)
+            query(USE)
                 .bind(code.to_string())
                 .bind(now.as_micros())
                 .fetch_optional(connection)

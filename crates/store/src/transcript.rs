@@ -6,11 +6,11 @@ use countersign_core::event::EventBody;
 use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Item, ToolStatus, TranscriptItem};
 use countersign_core::time::Timestamp;
-use sqlx::QueryBuilder;
 
 use crate::Store;
 use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::sql::{placeholders, query};
 use crate::write::{Write, to_json};
 
 /// How many items go to the database together: no database takes any number of values in one statement.
@@ -44,7 +44,7 @@ pub(crate) async fn hold_session(tx: &mut Tx, session: &str) -> Result<(), Store
     const HOLD: &str = "SELECT 1 FROM sessions WHERE id = $1 FOR NO KEY UPDATE";
     // A writer on SQLite holds the whole file anyway.
     if let Tx::Postgres(transaction) = tx {
-        sqlx::query(HOLD)
+        query(HOLD)
             .bind(session)
             .execute(&mut **transaction)
             .await?;
@@ -104,8 +104,9 @@ impl Store {
         const LIST: &str = "SELECT seq, native_id, at, body FROM items WHERE session = $1 \
              AND (body LIKE '%\"status\":\"running\"%' OR body LIKE '%\"status\":\"pending\"%') ORDER BY seq";
         let rows: Vec<ItemRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(session.to_string())
+                .long()
                 .fetch_all(connection)
                 .await?
         });
@@ -139,7 +140,7 @@ impl Store {
         const LIST: &str = "SELECT seq, native_id, at, body FROM items \
              WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let rows: Vec<ItemRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(session.to_string())
                 .bind(after)
                 .bind(limit)
@@ -147,6 +148,18 @@ impl Store {
                 .await?
         });
         rows.into_iter().map(TranscriptItem::try_from).collect()
+    }
+
+    /// The place of a session's newest item; zero if it has none.
+    pub async fn last_item(&self, session: SessionId) -> Result<i64, StoreError> {
+        const LAST: &str = "SELECT COALESCE(MAX(seq), 0) FROM items WHERE session = $1";
+        let (last,): (i64,) = on_db!(&self.db, |connection| {
+            query(LAST)
+                .bind(session.to_string())
+                .fetch_one(connection)
+                .await?
+        });
+        Ok(last)
     }
 }
 
@@ -164,18 +177,17 @@ async fn put_items_in(
 
     let id = session.to_string();
     let known: Vec<(String, i64, String)> = on_tx!(&mut write.tx, |connection| {
-        let mut query =
-            QueryBuilder::new("SELECT native_id, seq, body FROM items WHERE session = ");
-        query.push_bind(&id).push(" AND native_id IN (");
-        let mut names = query.separated(", ");
-        for (native_id, _) in items {
-            names.push_bind(native_id);
-        }
-        query.push(")");
-        query.build_query_as().fetch_all(connection).await?
+        let look = query(format!(
+            "SELECT native_id, seq, body FROM items WHERE session = $1 AND native_id IN ({})",
+            placeholders(2, items.len())
+        ));
+        let look = items
+            .iter()
+            .fold(look.bind(&id), |look, (native_id, _)| look.bind(native_id));
+        look.fetch_all(connection).await?
     });
     let (mut last,): (i64,) = on_tx!(&mut write.tx, |connection| {
-        sqlx::query_as(LAST).bind(&id).fetch_one(connection).await?
+        query(LAST).bind(&id).fetch_one(connection).await?
     });
     let mut known: HashMap<String, (i64, String)> = known
         .into_iter()
@@ -207,9 +219,9 @@ async fn put_items_in(
     }
     for (seq, body) in &rewritten {
         on_tx!(&mut write.tx, |connection| {
-            sqlx::query(REWRITE)
+            query(REWRITE)
                 .bind(&id)
-                .bind(seq)
+                .bind(*seq)
                 .bind(body)
                 .execute(connection)
                 .await?;
@@ -217,16 +229,21 @@ async fn put_items_in(
     }
     if !new.is_empty() {
         on_tx!(&mut write.tx, |connection| {
-            let mut query =
-                QueryBuilder::new("INSERT INTO items (session, seq, native_id, at, body) ");
-            query.push_values(&new, |mut row, (seq, (native_id, body))| {
-                row.push_bind(&id)
-                    .push_bind(seq)
-                    .push_bind(*native_id)
-                    .push_bind(now.as_micros())
-                    .push_bind(body);
-            });
-            query.build().execute(connection).await?;
+            let rows = (0..new.len()).map(|row| format!("({})", placeholders(5 * row + 1, 5)));
+            let rows: Vec<String> = rows.collect();
+            let mut append = query(format!(
+                "INSERT INTO items (session, seq, native_id, at, body) VALUES {}",
+                rows.join(", ")
+            ));
+            for (seq, (native_id, body)) in &new {
+                append = append
+                    .bind(&id)
+                    .bind(*seq)
+                    .bind(*native_id)
+                    .bind(now.as_micros())
+                    .bind(body);
+            }
+            append.execute(connection).await?;
         });
     }
     for item in &changed {
@@ -254,7 +271,7 @@ pub(crate) async fn put_item_in(
     let id = session.to_string();
     let body = to_json(item);
     let known: Option<(i64, String)> = on_tx!(&mut write.tx, |connection| {
-        sqlx::query_as(KNOWN)
+        query(KNOWN)
             .bind(&id)
             .bind(native_id)
             .fetch_optional(connection)
@@ -264,7 +281,7 @@ pub(crate) async fn put_item_in(
         Some((_, known)) if known == body => return Ok(None),
         Some((seq, _)) => {
             on_tx!(&mut write.tx, |connection| {
-                sqlx::query(REWRITE)
+                query(REWRITE)
                     .bind(&id)
                     .bind(seq)
                     .bind(body)
@@ -275,7 +292,7 @@ pub(crate) async fn put_item_in(
         }
         None => {
             let (seq,): (i64,) = on_tx!(&mut write.tx, |connection| {
-                sqlx::query_as(APPEND)
+                query(APPEND)
                     .bind(&id)
                     .bind(native_id)
                     .bind(now.as_micros())

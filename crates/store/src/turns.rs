@@ -11,6 +11,7 @@ use crate::Store;
 use crate::attachments::{Attached, keep_attachments};
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::{COUNTERSIGN, name_in_audit, to_json};
 
 /// A turn that is to begin.
@@ -140,7 +141,7 @@ impl Store {
         const GET: &str = select_turns!("WHERE id = $1");
         let mut write = self.write(now).await?;
         let added = on_tx!(&mut write.tx, |connection| {
-            sqlx::query(ADD)
+            query(ADD)
                 .bind(turn.id.to_string())
                 .bind(turn.session.to_string())
                 .bind(&turn.native_id)
@@ -156,7 +157,7 @@ impl Store {
                 .rows_affected()
         });
         let row: TurnRow = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(turn.id.to_string())
                 .fetch_one(connection)
                 .await?
@@ -184,7 +185,7 @@ impl Store {
     pub async fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError> {
         const GET: &str = select_turns!("WHERE id = $1");
         let row: Option<TurnRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(id.to_string())
                 .fetch_optional(connection)
                 .await?
@@ -200,12 +201,12 @@ impl Store {
              AND id = (SELECT session FROM turns WHERE id = $1 AND ended_at IS NULL) RETURNING id, workspace";
         let mut write = self.write(now).await?;
         let row: Option<(String, String)> = on_tx!(&mut write.tx, |connection| {
-            sqlx::query(MARK)
+            query(MARK)
                 .bind(turn.to_string())
                 .bind(now.as_micros())
                 .execute(&mut *connection)
                 .await?;
-            sqlx::query_as(BUSY)
+            query(BUSY)
                 .bind(turn.to_string())
                 .bind(now.as_micros())
                 .fetch_optional(connection)
@@ -238,7 +239,7 @@ impl Store {
              WHERE session = $1 AND ended_at IS NULL AND cancelled_at IS NULL RETURNING id";
         let mut write = self.write(now).await?;
         let rows: Vec<(String,)> = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(CANCEL)
+            query(CANCEL)
                 .bind(session.to_string())
                 .bind(now.as_micros())
                 .fetch_all(connection)
@@ -285,7 +286,7 @@ impl Store {
              WHERE id = $1 AND ended_at IS NULL RETURNING session";
         let mut write = self.write(now).await?;
         let row: Option<(String,)> = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(END)
+            query(END)
                 .bind(turn.to_string())
                 .bind(to_json(outcome))
                 .bind(now.as_micros())
@@ -314,7 +315,7 @@ impl Store {
     pub async fn newest_turn(&self, session: SessionId) -> Result<Option<Turn>, StoreError> {
         const GET: &str = select_turns!("WHERE session = $1 ORDER BY id DESC LIMIT 1");
         let row: Option<TurnRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(session.to_string())
                 .fetch_optional(connection)
                 .await?
@@ -326,7 +327,7 @@ impl Store {
     pub async fn open_turns(&self, session: SessionId) -> Result<Vec<Turn>, StoreError> {
         const LIST: &str = select_turns!("WHERE session = $1 AND ended_at IS NULL ORDER BY id");
         let rows: Vec<TurnRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(session.to_string())
                 .fetch_all(connection)
                 .await?
@@ -345,7 +346,7 @@ impl Store {
              WHERE sessions.workspace = $1 AND sessions.engine = $2 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
              ORDER BY turns.id";
         let rows: Vec<TurnRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(LIST)
+            query(LIST)
                 .bind(workspace.to_string())
                 .bind(engine)
                 .fetch_all(connection)

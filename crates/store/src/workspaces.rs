@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::Store;
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::COUNTERSIGN;
 
 row! {
@@ -50,7 +51,7 @@ impl Store {
         let id = WorkspaceId::generate(now);
         let mut write = self.write(now).await?;
         let added = on_tx!(&mut write.tx, |connection| {
-            sqlx::query(ADD)
+            query(ADD)
                 .bind(id.to_string())
                 .bind(name)
                 .bind(path)
@@ -60,10 +61,7 @@ impl Store {
                 .rows_affected()
         });
         let row: WorkspaceRow = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(BY_PATH)
-                .bind(path)
-                .fetch_one(connection)
-                .await?
+            query(BY_PATH).bind(path).fetch_one(connection).await?
         });
         if added > 0 {
             write.deed(
@@ -82,7 +80,7 @@ impl Store {
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>, StoreError> {
         const GET: &str = "SELECT id, name, path, added_at FROM workspaces WHERE id = $1";
         let row: Option<WorkspaceRow> = on_db!(&self.db, |connection| {
-            sqlx::query_as(GET)
+            query(GET)
                 .bind(id.to_string())
                 .fetch_optional(connection)
                 .await?

@@ -11,6 +11,7 @@ use countersign_core::time::Timestamp;
 use serde_json::Value;
 
 use crate::Store;
+use crate::audit::Record;
 use crate::database::Tx;
 use crate::error::StoreError;
 
@@ -39,10 +40,16 @@ impl Store {
 
     /// Commits `write` and tells everybody who waits for events.
     pub(crate) async fn commit(&self, write: Write) -> Result<(), StoreError> {
-        if let Some(head) = write.finish().await? {
+        self.commit_at(write).await.map(drop)
+    }
+
+    /// The same, and tells the number of the newest event that it announced.
+    pub(crate) async fn commit_at(&self, write: Write) -> Result<Option<i64>, StoreError> {
+        let head = write.finish().await?;
+        if let Some(head) = head {
             self.announce(head);
         }
-        Ok(())
+        Ok(head)
     }
 
     /// Raises the head; a commit that finishes out of turn cannot lower it.
@@ -76,6 +83,20 @@ impl Write {
             detail,
         };
         self.deeds.push((workspace, deed));
+    }
+
+    /// Records that `by` did all of `records`.
+    pub(crate) fn records(&mut self, workspace: WorkspaceId, by: &Actor, records: Vec<Record>) {
+        let by = name_in_audit(by);
+        for record in records {
+            self.deed(
+                workspace,
+                &by,
+                &record.action,
+                record.subject,
+                record.detail,
+            );
+        }
     }
 
     /// Announces `event`.

@@ -15,6 +15,7 @@ use crate::database::on_tx;
 use crate::engines::hold_run;
 use crate::error::StoreError;
 use crate::rules::insert_rule;
+use crate::sql::query;
 use crate::write::{Write, name_in_audit, to_json};
 
 /// What happened to an answer.
@@ -33,6 +34,27 @@ pub enum Answered {
 }
 
 impl Store {
+    /// Answers an ask that was open a moment ago, as [`Store::answer`] does. What it asks never changes, so that it need
+    /// not be read again.
+    pub async fn answer_open(
+        &self,
+        ask: &Ask,
+        answer: Answer,
+        now: Timestamp,
+    ) -> Result<Answered, StoreError> {
+        if ask.state == AskState::Open && ask.expires_at.is_none_or(|end| end > now) {
+            let mut write = self.write(now).await?;
+            hold_run(&mut write.tx, ask.run).await?;
+            if claim(&mut write, ask.id).await? {
+                let state = record_answer(&mut write, ask, answer, now).await?;
+                self.commit(write).await?;
+                let ask = ask.clone();
+                return Ok(Answered::Won(Ask { state, ..ask }));
+            }
+        }
+        self.answer(ask.id, answer, now).await
+    }
+
     /// Answers an ask in one transaction: the answer, its audit entry, its outbox row, the rule it makes,
     /// and the end of the asks that fall with a denial.
     pub async fn answer(
@@ -83,7 +105,7 @@ impl Store {
 pub(super) async fn claim(write: &mut Write, id: AskId) -> Result<bool, StoreError> {
     const CLAIM: &str = "UPDATE asks SET state = 'answered' WHERE id = $1 AND state = 'open'";
     let won = on_tx!(&mut write.tx, |connection| {
-        sqlx::query(CLAIM)
+        query(CLAIM)
             .bind(id.to_string())
             .execute(connection)
             .await?
@@ -113,7 +135,7 @@ pub(super) async fn record_answer(
     }
     let id = ask.id.to_string();
     on_tx!(&mut write.tx, |connection| {
-        sqlx::query(ADD_ANSWER)
+        query(ADD_ANSWER)
             .bind(&id)
             .bind(to_json(&answer.choice))
             .bind(answer.by.id.to_string())
@@ -124,7 +146,7 @@ pub(super) async fn record_answer(
             .await?;
     });
     on_tx!(&mut write.tx, |connection| {
-        sqlx::query(ADD_DELIVERY)
+        query(ADD_DELIVERY)
             .bind(&id)
             .bind(now.as_micros())
             .execute(connection)

@@ -16,6 +16,7 @@ use crate::database::{on_db, on_tx};
 use crate::deliveries::give_up_in;
 use crate::engines::hold_run;
 use crate::error::StoreError;
+use crate::sql::query;
 use crate::write::{COUNTERSIGN, Write, to_json};
 
 /// Asked after every change of the ledger.
@@ -48,7 +49,7 @@ impl Store {
         );
         let mut write = self.write(now).await?;
         let rows: Vec<AskRow> = on_tx!(&mut write.tx, |connection| {
-            sqlx::query_as(DUE)
+            query(DUE)
                 .bind(now.as_micros())
                 .fetch_all(connection)
                 .await?
@@ -75,7 +76,7 @@ impl Store {
 
     /// When the next ask runs out, if one does.
     pub async fn next_expiry(&self) -> Result<Option<Timestamp>, StoreError> {
-        let (next,): (Option<i64>,) = on_db!(&self.db, |connection| sqlx::query_as(NEXT_EXPIRY)
+        let (next,): (Option<i64>,) = on_db!(&self.db, |connection| query(NEXT_EXPIRY)
             .fetch_one(connection)
             .await?);
         Ok(next.map(Timestamp::from_micros))
@@ -93,7 +94,7 @@ pub(super) async fn expire_in(
     let ended = end_in(write, ask, AskPhase::Expired, None, now).await?;
     if ended {
         on_tx!(&mut write.tx, |connection| {
-            sqlx::query(ADD_DELIVERY)
+            query(ADD_DELIVERY)
                 .bind(ask.id.to_string())
                 .bind(now.as_micros())
                 .execute(connection)
@@ -134,7 +135,7 @@ async fn end_in(
     const END: &str = "UPDATE asks SET state = $2, ended_at = $3, why = $4 \
          WHERE id = $1 AND state = 'open'";
     let ended = on_tx!(&mut write.tx, |connection| {
-        sqlx::query(END)
+        query(END)
             .bind(ask.id.to_string())
             .bind(phase.name())
             .bind(now.as_micros())
@@ -156,10 +157,11 @@ async fn end_in(
     Ok(ended == 1)
 }
 
-/// Ends every ask of a life that is over.
+/// Ends every ask of a life that is over: open ones for the one reason, answered ones for the other.
 pub(crate) async fn end_asks_of_run(
     write: &mut Write,
     run: RunId,
+    (withdrawal, undeliverable): (&Withdrawal, &Undeliverable),
     now: Timestamp,
 ) -> Result<(), StoreError> {
     const LIVE: &str =
@@ -167,7 +169,7 @@ pub(crate) async fn end_asks_of_run(
     const DROP_REST: &str = "UPDATE deliveries SET state = 'undeliverable', at = $2, detail = $3 \
          WHERE state IN ('pending', 'sending') AND ask IN (SELECT id FROM asks WHERE run = $1)";
     let rows: Vec<AskRow> = on_tx!(&mut write.tx, |connection| {
-        sqlx::query_as(LIVE)
+        query(LIVE)
             .bind(run.to_string())
             .fetch_all(connection)
             .await?
@@ -175,17 +177,17 @@ pub(crate) async fn end_asks_of_run(
     for row in rows {
         let ask = Ask::try_from(row)?;
         if ask.state == AskState::Open {
-            withdraw_in(write, &ask, &Withdrawal::EngineGone, now).await?;
+            withdraw_in(write, &ask, withdrawal, now).await?;
         } else {
-            give_up_in(write, &ask, &Undeliverable::EngineGone, now).await?;
+            give_up_in(write, &ask, undeliverable, now).await?;
         }
     }
     // What is left is what the engine was to be told about asks that had expired.
     on_tx!(&mut write.tx, |connection| {
-        sqlx::query(DROP_REST)
+        query(DROP_REST)
             .bind(run.to_string())
             .bind(now.as_micros())
-            .bind(to_json(&Undeliverable::EngineGone))
+            .bind(to_json(undeliverable))
             .execute(connection)
             .await?;
     });

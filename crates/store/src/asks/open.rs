@@ -17,11 +17,13 @@ use crate::asks::ask_in;
 use crate::asks::end::withdraw_in;
 use crate::asks::row::{AskRow, select_asks};
 use crate::database::{Tx, on_tx};
-use crate::engines::{goes_on, hold_run};
+use crate::engines::hold_run;
 use crate::error::StoreError;
+use crate::jobs::expiry_by_job;
 use crate::rules::rules_for;
+use crate::sql::query;
 use crate::tokens::ensure_actor;
-use crate::write::{Write, to_json};
+use crate::write::{Write, name_in_audit, to_json};
 
 /// An ask as a door hands it in.
 #[derive(Debug, Clone)]
@@ -51,8 +53,8 @@ pub struct NewAsk {
 }
 
 impl NewAsk {
-    /// The ask as it is written down; who asks is the session's to say.
-    fn into_ask(self, now: Timestamp) -> Ask {
+    /// The ask as it is written down.
+    fn into_ask(self, requester: String, parent_session: Option<SessionId>, now: Timestamp) -> Ask {
         let tool = self.subject.tool().to_owned();
         let arguments = Digest::of_json(&self.arguments);
         let session = self.session.to_string();
@@ -70,8 +72,8 @@ impl NewAsk {
             door: self.door,
             run: self.run,
             session: self.session,
-            parent_session: None,
-            requester: String::new(),
+            parent_session,
+            requester,
             native_id: self.native_id,
             directory: self.directory,
             subject: self.subject,
@@ -106,13 +108,32 @@ impl Opened {
 impl Store {
     /// Opens an ask. Within one life of an engine its own request id is the ask's identity.
     pub async fn open_ask(&self, new: NewAsk, now: Timestamp) -> Result<Opened, StoreError> {
+        let (opened, _) = self.open_ask_at(new, now).await?;
+        Ok(opened)
+    }
+
+    /// Opens an ask, and tells the number of the newest event as of then. As long as that is the newest, nothing has
+    /// happened to the ask.
+    pub async fn open_ask_at(
+        &self,
+        new: NewAsk,
+        now: Timestamp,
+    ) -> Result<(Opened, Option<i64>), StoreError> {
         let mut write = self.write(now).await?;
         hold_run(&mut write.tx, new.run).await?;
-        let goes_on = goes_on(&mut write.tx, new.run).await?;
-        if let Some(known) = known_ask(&mut write.tx, new.run, &new.native_id).await? {
-            return Ok(Opened::Known(known));
+        let asker = asker(&mut write.tx, new.run, new.session).await?;
+        // A client that proposes a write has no ids of its own: every request of one is another.
+        if new.door != Door::Workspace
+            && let Some(known) = known_ask(&mut write.tx, new.run, &new.native_id).await?
+        {
+            return Ok((Opened::Known(known), None));
         }
-        let mut ask = new.into_ask(now);
+        let mut ask = new.into_ask(asker.agent, asker.parent, now);
+        // Nobody may be watching a job: its asks end in time whatever the workspace says.
+        if let Some(life) = expiry_by_job(&mut write.tx, ask.session).await? {
+            let end = now.after(life);
+            ask.expires_at = Some(ask.expires_at.map_or(end, |other| other.min(end)));
+        }
         let previous = previous_ask(&mut write.tx, &ask).await?;
         ask.previous = previous.as_ref().map(|previous| previous.id);
         insert_ask(&mut write.tx, &ask).await?;
@@ -124,26 +145,68 @@ impl Store {
                 tool: ask.subject.tool().to_owned(),
             },
         );
+        let who = match ask.subject.proposer() {
+            Some(proposer) => name_in_audit(proposer),
+            None => format!("agent in {} ({})", ask.session, ask.run),
+        };
         write.deed(
             ask.workspace,
-            &format!("agent in {} ({})", ask.session, ask.run),
+            &who,
             "ask.open",
             ask.id,
             json!({ "tool": ask.subject.tool(), "digest": ask.digest, "previous": ask.previous }),
         );
-        if !goes_on {
-            // Its engine died while it was handed in.
-            withdraw_in(&mut write, &ask, &Withdrawal::EngineGone, now).await?;
+        let mut has_changed = true;
+        if !asker.goes_on {
+            // Its engine died while it was handed in, or its server is taken for dead by the next.
+            let why = match ask.door {
+                Door::Opencode | Door::OpencodePlugin | Door::Acp | Door::AcpProxy => {
+                    Withdrawal::EngineGone
+                }
+                Door::Workspace => Withdrawal::ServerRestarted,
+            };
+            withdraw_in(&mut write, &ask, &why, now).await?;
         } else if let Some(answer) = standing_answer(&mut write, &ask, previous, now).await? {
             claim(&mut write, ask.id).await?;
             record_answer(&mut write, &ask, answer, now).await?;
+        } else {
+            has_changed = false;
         }
-        let opened = ask_in(&mut write.tx, ask.id)
-            .await?
-            .ok_or_else(|| StoreError::corrupt("asks", ask.id, "session"))?;
-        self.commit(write).await?;
-        Ok(Opened::Fresh(opened))
+        if has_changed {
+            ask = ask_in(&mut write.tx, ask.id)
+                .await?
+                .ok_or_else(|| StoreError::corrupt("asks", ask.id, "session"))?;
+        }
+        let head = self.commit_at(write).await?;
+        Ok((Opened::Fresh(ask), head))
     }
+}
+
+/// Who asks: a session, in the life of its engine.
+struct Asker {
+    goes_on: bool,
+    parent: Option<SessionId>,
+    agent: String,
+}
+
+/// Looks at who asks; the life is held.
+async fn asker(tx: &mut Tx, run: RunId, session: SessionId) -> Result<Asker, StoreError> {
+    const LOOK: &str = "SELECT runs.ended_at, sessions.parent, sessions.agent FROM runs, sessions \
+         WHERE runs.id = $1 AND sessions.id = $2";
+    let (ended_at, parent, agent): (Option<i64>, Option<String>, String) =
+        on_tx!(tx, |connection| {
+            query(LOOK)
+                .bind(run.to_string())
+                .bind(session.to_string())
+                .fetch_one(connection)
+                .await?
+        });
+    let parent = parent.as_deref().map(str::parse).transpose();
+    Ok(Asker {
+        goes_on: ended_at.is_none(),
+        parent: parent.map_err(|_| StoreError::corrupt("sessions", session, "parent"))?,
+        agent,
+    })
 }
 
 /// The answer that is there before anybody is asked: a rule's, or one that never reached a dead engine.
@@ -153,6 +216,11 @@ async fn standing_answer(
     previous: Option<Ask>,
     now: Timestamp,
 ) -> Result<Option<Answer>, StoreError> {
+    if ask.door == Door::Workspace {
+        // No rule answers a write. And the files may have changed since: what was approved then is not what would be
+        // written now.
+        return Ok(None);
+    }
     let rules = rules_for(&mut write.tx, ask.workspace, ask.subject.tool()).await?;
     let decided = rule::decide(&rules, ask.workspace, ask.session, &ask.subject, now);
     match (decided, previous) {
@@ -165,7 +233,7 @@ async fn standing_answer(
 async fn known_ask(tx: &mut Tx, run: RunId, native_id: &str) -> Result<Option<Ask>, StoreError> {
     const GET: &str = select_asks!("WHERE asks.run = $1 AND asks.native_id = $2");
     let row: Option<AskRow> = on_tx!(tx, |connection| {
-        sqlx::query_as(GET)
+        query(GET)
             .bind(run.to_string())
             .bind(native_id)
             .fetch_optional(connection)
@@ -179,7 +247,7 @@ async fn insert_ask(tx: &mut Tx, ask: &Ask) -> Result<(), StoreError> {
          subject, raw, options, opened_at, expires_at, digest, fingerprint, likeness, previous, state) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'open')";
     on_tx!(tx, |connection| {
-        sqlx::query(ADD)
+        query(ADD)
             .bind(ask.id.to_string())
             .bind(ask.workspace.to_string())
             .bind(ask.door.name())
@@ -202,30 +270,49 @@ async fn insert_ask(tx: &mut Tx, ask: &Ask) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The newest ask that this one repeats: the same in everything, and ended by the death of its engine.
+/// The newest ask that this one repeats: the same in everything, and ended by the death of its engine, or before its
+/// client could be served.
 async fn previous_ask(tx: &mut Tx, ask: &Ask) -> Result<Option<Ask>, StoreError> {
-    const GET: &str =
-        "SELECT id FROM asks WHERE fingerprint = $1 AND run <> $2 ORDER BY id DESC LIMIT 1";
-    let row: Option<(String,)> = on_tx!(tx, |connection| {
-        sqlx::query_as(GET)
-            .bind(ask.fingerprint.to_string())
-            .bind(ask.run.to_string())
-            .fetch_optional(connection)
-            .await?
-    });
-    let Some((id,)) = row else {
-        return Ok(None);
+    const OF_ANOTHER_RUN: &str = select_asks!(
+        "WHERE asks.id = (SELECT id FROM asks WHERE fingerprint = $1 AND run <> $2 ORDER BY id DESC LIMIT 1)"
+    );
+    // Mostly it was done, and is not looked at any further.
+    const OF_ANY_RUN: &str = select_asks!(
+        "WHERE asks.id = (SELECT id FROM asks WHERE fingerprint = $1 AND id <> $2 ORDER BY id DESC LIMIT 1) \
+         AND asks.state IN ('withdrawn', 'undeliverable')"
+    );
+    let row: Option<AskRow> = match ask.door {
+        Door::Opencode | Door::OpencodePlugin | Door::Acp | Door::AcpProxy => {
+            on_tx!(tx, |connection| {
+                query(OF_ANOTHER_RUN)
+                    .bind(ask.fingerprint.to_string())
+                    .bind(ask.run.to_string())
+                    .fetch_optional(connection)
+                    .await?
+            })
+        }
+        // A client comes and goes while the server lives.
+        Door::Workspace => on_tx!(tx, |connection| {
+            query(OF_ANY_RUN)
+                .bind(ask.fingerprint.to_string())
+                .bind(ask.id.to_string())
+                .fetch_optional(connection)
+                .await?
+        }),
     };
-    let id = id
-        .parse()
-        .map_err(|_| StoreError::corrupt("asks", &id, "id"))?;
-    let previous = ask_in(tx, id).await?;
+    let previous = row.map(Ask::try_from).transpose()?;
     Ok(previous.filter(|previous| match &previous.state {
-        AskState::Withdrawn { why, .. } => *why == Withdrawal::EngineGone,
+        AskState::Withdrawn { why, .. } => matches!(
+            why,
+            Withdrawal::EngineGone | Withdrawal::ClientGone | Withdrawal::ServerRestarted
+        ),
         AskState::Undeliverable(_, delivery) => matches!(
             delivery.state,
             DeliveryState::Undeliverable {
-                why: Undeliverable::EngineGone,
+                why: Undeliverable::EngineGone
+                    | Undeliverable::ClientGone
+                    | Undeliverable::ServerRestarted
+                    | Undeliverable::NotWritten { .. },
                 ..
             }
         ),
@@ -253,7 +340,7 @@ async fn unsent_answer(
     // Two lives may ask again at the same moment; only the first of them sees no taker.
     hold_run(tx, previous.run).await?;
     let (takers,): (i64,) = on_tx!(tx, |connection| {
-        sqlx::query_as(TAKERS)
+        query(TAKERS)
             .bind(previous.id.to_string())
             .bind(taker.to_string())
             .fetch_one(connection)

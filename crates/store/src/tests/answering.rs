@@ -225,3 +225,37 @@ async fn every_kind_of_answer_reads_back_as_it_was_given() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_ask_that_was_open_a_moment_ago_is_answered_as_it_is_now() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let said = says(&scene.bob, Choice::AllowOnce);
+        let open = scene.open_command("per_1", "ls").await;
+        let answered = store.answer_open(&open, said.clone(), at(2)).await.unwrap();
+        let now = scene.ask(open.id).await;
+        assert_eq!(answered, Answered::Won(now.clone()));
+        assert_eq!(now.state.answer(), Some(&said));
+
+        let again = store.answer_open(&open, said.clone(), at(3)).await.unwrap();
+        assert_eq!(again, Answered::Repeated(now.clone()));
+        let late = says(&scene.ada, deny());
+        let late = store.answer_open(&open, late, at(3)).await.unwrap();
+        assert_eq!(late, Answered::Lost(now));
+
+        let withdrawn = scene.open_command("per_2", "ls").await;
+        let why = Withdrawal::EngineGone;
+        assert!(store.withdraw(withdrawn.id, &why, at(3)).await.unwrap());
+        let over = store.answer_open(&withdrawn, said.clone(), at(4)).await;
+        assert_eq!(over.unwrap(), Answered::Over(scene.ask(withdrawn.id).await));
+
+        let expiring = NewAsk {
+            expires_at: Some(at(5)),
+            ..scene.command("per_3", "ls")
+        };
+        let expiring = scene.open(expiring).await;
+        let over = store.answer_open(&expiring, said, at(5)).await.unwrap();
+        assert_eq!(over, Answered::Over(scene.ask(expiring.id).await));
+    })
+    .await;
+}

@@ -3,12 +3,12 @@
 use countersign_core::answer::Choice;
 use countersign_core::audit::BrokenChain;
 use countersign_core::id::WorkspaceId;
-use sqlx::AssertSqlSafe;
 use tokio::task::JoinSet;
 
 use super::backend::each_backend;
 use super::scene::{Scene, at, deny, says};
 use crate::database::on_db;
+use crate::sql::query;
 use crate::{NewAlarm, Store, StoreError};
 
 /// Deeds in the chain of the scene's workspace: its making, the engine's start, three asks and answers.
@@ -33,7 +33,7 @@ async fn verify(store: &Store, workspace: WorkspaceId) -> Option<Result<i64, Bro
 async fn tamper(store: &Store, statement: &str, workspace: WorkspaceId) {
     let done: Result<(), StoreError> = async {
         on_db!(&store.db, |connection| {
-            sqlx::query(AssertSqlSafe(statement.to_owned()))
+            query(statement.to_owned())
                 .bind(workspace.to_string())
                 .execute(connection)
                 .await?;

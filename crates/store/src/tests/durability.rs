@@ -4,24 +4,24 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+use rusqlite::Connection;
 
 use super::backend::{Place, each_place};
 use super::scene::Scene;
 use crate::database::Db;
+use crate::sql::query;
 use crate::{Store, StoreError};
 
 /// The first version in which a write-ahead log cannot be damaged by a checkpoint at the wrong moment.
 const OLDEST_SQLITE: [u32; 3] = [3, 51, 3];
 
-async fn value(store: &Store, query: &'static str) -> String {
+async fn value(store: &Store, it: &'static str) -> String {
     let Db::Sqlite(file) = &store.db else {
         unreachable!("these tests are about SQLite");
     };
     // Pragmas answer with numbers or texts; a text is made of either.
-    let query = format!("SELECT CAST(it AS TEXT) FROM (SELECT {query} AS it)");
-    let (value,): (String,) = sqlx::query_as(AssertSqlSafe(query))
+    let text = format!("SELECT CAST(it AS TEXT) FROM (SELECT {it} AS it)");
+    let (value,): (String,) = query(text)
         .fetch_one(&mut file.hold().await.unwrap())
         .await
         .unwrap();
@@ -71,13 +71,9 @@ async fn nobody_else_can_open_the_file_while_a_ledger_is_open_on_it() {
         source.to_string().contains("database is locked"),
         "{source}"
     );
-    let options = SqliteConnectOptions::new()
-        .filename(&path)
-        .busy_timeout(Duration::ZERO);
-    let mut stranger = SqliteConnection::connect_with(&options).await.unwrap();
-    let read = sqlx::query("SELECT * FROM asks")
-        .fetch_all(&mut stranger)
-        .await;
+    let stranger = Connection::open(&path).unwrap();
+    stranger.busy_timeout(Duration::ZERO).unwrap();
+    let read = stranger.execute_batch("SELECT * FROM asks");
     let error = read.unwrap_err().to_string();
     assert!(error.contains("database is locked"), "{error}");
     store.ping().await.unwrap();

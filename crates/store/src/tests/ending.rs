@@ -5,12 +5,11 @@ use countersign_core::ask::{AskPhase, AskState, Elsewhere, Withdrawal};
 use countersign_core::delivery::{DeliveryState, Undeliverable};
 use countersign_core::event::{EnginePhase, EventBody};
 
-use sqlx::AssertSqlSafe;
-
 use super::backend::each_backend;
 use super::scene::{Scene, announced, at, says};
 use crate::asks::NEXT_EXPIRY;
 use crate::database::Db;
+use crate::sql::query;
 use crate::{Answered, NewAsk, Store};
 
 #[tokio::test]
@@ -63,7 +62,7 @@ async fn the_next_end_is_found_without_a_look_at_every_open_ask() {
         panic!("it is a file")
     };
     let explain = format!("EXPLAIN QUERY PLAN {NEXT_EXPIRY}");
-    let (_, _, _, plan): (i64, i64, i64, String) = sqlx::query_as(AssertSqlSafe(explain))
+    let (_, _, _, plan): (i64, i64, i64, String) = query(explain)
         .fetch_one(&mut file.hold().await.unwrap())
         .await
         .unwrap();

@@ -82,6 +82,24 @@ async fn an_ask_is_open_and_announced_once() {
 }
 
 #[tokio::test]
+async fn an_ask_is_opened_as_it_is_in_the_ledger_and_with_the_number_of_its_event() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let new = scene.command("per_1", "ls");
+        let (opened, head) = store.open_ask_at(new.clone(), at(1)).await.unwrap();
+        assert_eq!(head, Some(*store.head().borrow()));
+        let Opened::Fresh(ask) = opened else {
+            panic!("{opened:?}");
+        };
+        assert_eq!(scene.ask(ask.id).await, ask);
+        assert_eq!(ask.requester, "build");
+        let known = store.open_ask_at(new, at(2)).await.unwrap();
+        assert_eq!(known, (Opened::Known(ask), None));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_rule_answers_when_the_ask_is_opened() {
     each_backend(async |store| {
         let scene = Scene::new(&store).await;

@@ -1,14 +1,16 @@
 //! Tokens and pairing codes: found by hash, taken back once, used once.
 
-use countersign_core::actor::ActorKind;
+use countersign_core::actor::{Actor, ActorKind};
 use countersign_core::digest::Digest;
 use countersign_core::grant::Role;
-use countersign_core::token::TokenKind;
+use countersign_core::id::{ActorId, TokenId};
+use countersign_core::token::{Token, TokenKind};
 use tokio::task::JoinSet;
 
 use super::backend::each_backend;
 use super::scene::{Scene, at};
-use crate::{NewToken, Pairing};
+use crate::tokens::KnownTokens;
+use crate::{NewToken, Pairing, Store};
 
 fn new_token(secret: &[u8], name: &str) -> NewToken {
     NewToken {
@@ -111,6 +113,85 @@ async fn a_token_is_taken_back_once() {
         assert!(!found.is_active(at(2)));
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_token_that_was_looked_up_is_taken_back_at_once() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let hash = Digest::of_bytes(b"secret");
+        assert_eq!(store.token_by_hash(&hash).await.unwrap(), None);
+        let token = store
+            .add_token(new_token(b"secret", "laptop"), &scene.ada, at(1))
+            .await
+            .unwrap();
+        for _ in 0..2 {
+            let found = store.token_by_hash(&hash).await.unwrap().unwrap();
+            assert!(found.is_active(at(2)));
+        }
+        store
+            .revoke_token(token.id, &scene.ada, at(2))
+            .await
+            .unwrap();
+        let found = store.token_by_hash(&hash).await.unwrap().unwrap();
+        assert!(!found.is_active(at(2)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_token_in_a_file_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_sqlite(&folder.path().join("ledger.db"))
+        .await
+        .unwrap();
+    let scene = Scene::new(&store).await;
+    let token = store
+        .add_token(new_token(b"secret", "laptop"), &scene.ada, at(1))
+        .await
+        .unwrap();
+    let hash = Digest::of_bytes(b"secret");
+    store.token_by_hash(&hash).await.unwrap();
+    store.close().await;
+    // Nothing can be read any more, and nothing is.
+    assert!(store.tokens().await.is_err());
+    let found = store.token_by_hash(&hash).await.unwrap();
+    assert_eq!(found, Some(token));
+}
+
+#[test]
+fn what_was_read_before_a_change_is_not_remembered_after_it() {
+    let known = KnownTokens::default();
+    let (hash, token) = (Digest::of_bytes(b"secret"), a_token());
+    let Err(early) = known.find(&hash) else {
+        panic!("nothing is known yet")
+    };
+    known.forget();
+    known.remember(early, &hash, &token);
+    let Err(late) = known.find(&hash) else {
+        panic!("it was read before the change")
+    };
+    known.remember(late, &hash, &token);
+    assert_eq!(known.find(&hash).ok(), Some(token));
+}
+
+fn a_token() -> Token {
+    let wish = new_token(b"secret", "laptop");
+    Token {
+        id: TokenId::generate(at(1)),
+        name: wish.name.clone(),
+        kind: wish.kind,
+        actor: Actor {
+            id: ActorId::generate(at(1)),
+            kind: wish.actor_kind,
+            name: wish.name,
+        },
+        grants: wish.grants,
+        workspace: wish.workspace,
+        made_at: at(1),
+        expires_at: wish.expires_at,
+        revoked_at: None,
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

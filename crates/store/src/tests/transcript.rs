@@ -43,6 +43,9 @@ async fn an_item_is_rewritten_in_its_place() {
         assert_eq!(found, [(1, text("Let me look.")), (2, tool)]);
         assert_eq!(store.items(scene.session, 1, 10).await.unwrap().len(), 1);
         assert_eq!(store.items(scene.session, 0, 1).await.unwrap().len(), 1);
+        assert_eq!(store.last_item(scene.session).await.unwrap(), 2);
+        let unknown = SessionId::generate(at(1));
+        assert_eq!(store.last_item(unknown).await.unwrap(), 0);
         let events = store.events_after(before, 10).await.unwrap();
         let bodies: Vec<_> = events.into_iter().map(|event| event.body).collect();
         let session = scene.session;

@@ -1,9 +1,5 @@
-//! The end of a write in a file: everything that is left to be said goes to the connection's thread in one message.
-//!
-//! Each message there and back costs more than the statement in it, and nobody else writes meanwhile, so the heads can
-//! be read once and moved once.
+//! The end of a write in a file. Nobody else writes meanwhile, so the heads are read once and moved once.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use countersign_core::audit::{AuditEntry, Deed};
@@ -11,10 +7,10 @@ use countersign_core::digest::Digest;
 use countersign_core::event::EventBody;
 use countersign_core::id::WorkspaceId;
 use countersign_core::time::Timestamp;
-use sqlx::{QueryBuilder, Row as _, Sqlite};
 
 use crate::error::StoreError;
-use crate::file::FileTransaction;
+use crate::file::{AuditHeads, FileTransaction, Held};
+use crate::sql::query;
 use crate::write::to_json;
 
 /// Writes deeds and events, commits, and returns the new head if there were events.
@@ -24,8 +20,7 @@ pub(super) async fn finish(
     events: &[(WorkspaceId, EventBody)],
     now: Timestamp,
 ) -> Result<Option<i64>, StoreError> {
-    let mut batch = QueryBuilder::new("");
-    let mut heads: BTreeMap<WorkspaceId, (i64, Digest)> = BTreeMap::new();
+    let mut heads = AuditHeads::new();
     for (workspace, deed) in deeds {
         let head = match heads.entry(workspace) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -33,14 +28,13 @@ pub(super) async fn finish(
         };
         let entry = AuditEntry::chain(workspace, head.0 + 1, now, deed, head.1);
         *head = (entry.seq, entry.hash);
-        append(&mut batch, &entry);
+        append(transaction.held(), &entry).await?;
     }
-    for (workspace, (seq, hash)) in heads {
-        move_head(&mut batch, workspace, seq, hash);
+    for (workspace, (seq, hash)) in &heads {
+        move_head(transaction.held(), *workspace, *seq, *hash).await?;
     }
-    announce(&mut batch, events, now);
-    let numbers = transaction.commit_after(batch).await?;
-    let head = numbers.last().map(|row| row.try_get(0)).transpose()?;
+    let head = announce(transaction.held(), events, now).await?;
+    transaction.commit(heads)?;
     Ok(head)
 }
 
@@ -49,10 +43,13 @@ async fn audit_head(
     workspace: WorkspaceId,
 ) -> Result<(i64, Digest), StoreError> {
     const HEAD: &str = "SELECT seq, hash FROM audit_heads WHERE workspace = $1";
+    if let Some(known) = transaction.audit_head(workspace) {
+        return Ok(known);
+    }
     let id = workspace.to_string();
-    let head: Option<(i64, String)> = sqlx::query_as(HEAD)
+    let head: Option<(i64, String)> = query(HEAD)
         .bind(&id)
-        .fetch_optional(&mut **transaction)
+        .fetch_optional(transaction.held())
         .await?;
     let Some((seq, hash)) = head else {
         return Ok((0, Digest::ZERO));
@@ -63,54 +60,65 @@ async fn audit_head(
     Ok((seq, hash))
 }
 
-fn append(batch: &mut QueryBuilder<Sqlite>, entry: &AuditEntry) {
-    batch
-        .push(
-            "INSERT INTO audit \
-             (workspace, seq, at, actor, action, subject, detail, previous, hash) VALUES (",
-        )
-        .separated(", ")
-        .push_bind(entry.workspace.to_string())
-        .push_bind(entry.seq)
-        .push_bind(entry.at.as_micros())
-        .push_bind(entry.actor.clone())
-        .push_bind(entry.action.clone())
-        .push_bind(entry.subject.clone())
-        .push_bind(entry.detail.to_string())
-        .push_bind(entry.previous.to_string())
-        .push_bind(entry.hash.to_string());
-    batch.push("); ");
+async fn append(file: &mut Held, entry: &AuditEntry) -> Result<(), StoreError> {
+    const APPEND: &str = "INSERT INTO audit \
+         (workspace, seq, at, actor, action, subject, detail, previous, hash) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    query(APPEND)
+        .bind(entry.workspace.to_string())
+        .bind(entry.seq)
+        .bind(entry.at.as_micros())
+        .bind(&entry.actor)
+        .bind(&entry.action)
+        .bind(&entry.subject)
+        .bind(entry.detail.to_string())
+        .bind(entry.previous.to_string())
+        .bind(entry.hash.to_string())
+        .execute(file)
+        .await?;
+    Ok(())
 }
 
-fn move_head(batch: &mut QueryBuilder<Sqlite>, workspace: WorkspaceId, seq: i64, hash: Digest) {
-    batch
-        .push("INSERT INTO audit_heads (workspace, seq, hash) VALUES (")
-        .separated(", ")
-        .push_bind(workspace.to_string())
-        .push_bind(seq)
-        .push_bind(hash.to_string());
-    batch
-        .push(") ON CONFLICT (workspace) DO UPDATE SET seq = excluded.seq, hash = excluded.hash; ");
+async fn move_head(
+    file: &mut Held,
+    workspace: WorkspaceId,
+    seq: i64,
+    hash: Digest,
+) -> Result<(), StoreError> {
+    const MOVE: &str = "INSERT INTO audit_heads (workspace, seq, hash) VALUES ($1, $2, $3) \
+         ON CONFLICT (workspace) DO UPDATE SET seq = excluded.seq, hash = excluded.hash";
+    query(MOVE)
+        .bind(workspace.to_string())
+        .bind(seq)
+        .bind(hash.to_string())
+        .execute(file)
+        .await?;
+    Ok(())
 }
 
-/// Numbers the events in their order, and has the last number returned.
-fn announce(batch: &mut QueryBuilder<Sqlite>, events: &[(WorkspaceId, EventBody)], now: Timestamp) {
+/// Numbers the events in their order, and returns the last number.
+async fn announce(
+    file: &mut Held,
+    events: &[(WorkspaceId, EventBody)],
+    now: Timestamp,
+) -> Result<Option<i64>, StoreError> {
+    const TAKE_NUMBERS: &str = "UPDATE event_head SET seq = seq + $1 RETURNING seq";
+    const APPEND: &str = "INSERT INTO events (seq, at, workspace, body) VALUES ($1, $2, $3, $4)";
     let Ok(count @ 1..) = i64::try_from(events.len()) else {
-        return;
+        return Ok(None);
     };
-    batch
-        .push("UPDATE event_head SET seq = seq + ")
-        .push_bind(count)
-        .push("; INSERT INTO events (seq, at, workspace, body) ");
-    batch.push_values(
-        (1 - count..).zip(events),
-        |mut row, (behind, (workspace, event))| {
-            row.push("(SELECT seq FROM event_head) + ")
-                .push_bind_unseparated(behind)
-                .push_bind(now.as_micros())
-                .push_bind(workspace.to_string())
-                .push_bind(to_json(event));
-        },
-    );
-    batch.push("; SELECT seq FROM event_head; ");
+    let (last,): (i64,) = query(TAKE_NUMBERS)
+        .bind(count)
+        .fetch_one(&mut *file)
+        .await?;
+    for (number, (workspace, event)) in (last - count + 1..).zip(events) {
+        query(APPEND)
+            .bind(number)
+            .bind(now.as_micros())
+            .bind(workspace.to_string())
+            .bind(to_json(event))
+            .execute(&mut *file)
+            .await?;
+    }
+    Ok(Some(last))
 }

@@ -1,0 +1,218 @@
+//! One connection, and transactions that are whole whatever becomes of those who began them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
+
+use super::*;
+use crate::sql::query;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+async fn open(directory: &tempfile::TempDir) -> LedgerFile {
+    let path = directory.path().join("ledger.db");
+    let file = LedgerFile::open(&path, PATIENCE).await.unwrap();
+    let mut held = file.hold().await.unwrap();
+    query("CREATE TABLE IF NOT EXISTS rows (number INTEGER)")
+        .execute(&mut held)
+        .await
+        .unwrap();
+    file
+}
+
+async fn add(connection: &mut Held, number: i64) {
+    query("INSERT INTO rows VALUES ($1)")
+        .bind(number)
+        .execute(connection)
+        .await
+        .unwrap();
+}
+
+async fn numbers(file: &LedgerFile) -> Vec<i64> {
+    let mut held = file.hold().await.unwrap();
+    let rows: Vec<(i64,)> = query("SELECT number FROM rows ORDER BY number")
+        .fetch_all(&mut held)
+        .await
+        .unwrap();
+    rows.into_iter().map(|(number,)| number).collect()
+}
+
+#[tokio::test]
+async fn the_end_of_a_chain_is_known_from_what_was_committed_alone() {
+    // What is looked at when it is committed: the row that this one belongs to is not there.
+    const NONSENSE: &str = "CREATE TABLE parents (id INTEGER PRIMARY KEY); CREATE TABLE children \
+         (parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)";
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let mut held = file.hold().await.unwrap();
+    held.connection().execute_batch(NONSENSE).unwrap();
+    drop(held);
+    let workspace = WorkspaceId::SERVER;
+    let heads = || AuditHeads::from([(workspace, (7, Digest::ZERO))]);
+    let good = file.begin().await.unwrap();
+    good.commit(heads()).unwrap();
+    let mut bad = file.begin().await.unwrap();
+    assert_eq!(bad.audit_head(workspace), Some((7, Digest::ZERO)));
+    let orphan = query("INSERT INTO children VALUES (1)");
+    orphan.execute(bad.held()).await.unwrap();
+    assert!(bad.commit(heads()).is_err());
+    let next = file.begin().await.unwrap();
+    assert_eq!(next.audit_head(workspace), None, "it is looked for again");
+}
+
+#[tokio::test]
+async fn only_what_was_committed_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let mut dropped = file.begin().await.unwrap();
+    add(dropped.held(), 1).await;
+    drop(dropped);
+    add(&mut file.hold().await.unwrap(), 2).await;
+    let mut committed = file.begin().await.unwrap();
+    add(committed.held(), 3).await;
+    committed.commit(AuditHeads::new()).unwrap();
+    assert_eq!(numbers(&file).await, [2, 3]);
+}
+
+#[tokio::test]
+async fn what_panics_is_rolled_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let panicking = file.clone();
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move {
+        let mut transaction = panicking.begin().await.unwrap();
+        add(transaction.held(), 1).await;
+        panic!("on purpose");
+    });
+    let panicked: Result<(), _> = tasks.join_next().await.unwrap();
+    assert!(panicked.unwrap_err().is_panic());
+    add(&mut file.hold().await.unwrap(), 2).await;
+    assert_eq!(numbers(&file).await, [2]);
+}
+
+#[tokio::test]
+async fn values_are_given_by_their_numbers_and_columns_found_by_their_names() {
+    crate::database::row! {
+        struct Pair {
+            first: i64,
+            second: Option<String>,
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let mut held = file.hold().await.unwrap();
+    let swapped: Vec<Pair> = query("SELECT $2 AS second, 0 AS gap, $1 AS first")
+        .bind(7)
+        .bind("seven")
+        .fetch_all(&mut held)
+        .await
+        .unwrap();
+    assert_eq!(swapped.len(), 1);
+    assert_eq!(swapped[0].first, 7);
+    assert_eq!(swapped[0].second.as_deref(), Some("seven"));
+    let missing: Result<Vec<Pair>, _> = query("SELECT $1 AS first").fetch_all(&mut held).await;
+    assert!(missing.is_err(), "a value is missing");
+    let missing: Result<Vec<Pair>, _> = query("SELECT 1 AS first").fetch_all(&mut held).await;
+    assert!(missing.is_err(), "a column is missing");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_log_is_emptied_before_it_grows_without_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let page = "x".repeat(4_000);
+    let mut held = file.hold().await.unwrap();
+    query("CREATE TABLE pages (page TEXT)")
+        .execute(&mut held)
+        .await
+        .unwrap();
+    drop(held);
+    for _ in 0..10 {
+        let mut transaction = file.begin().await.unwrap();
+        for _ in 0..500 {
+            query("INSERT INTO pages VALUES ($1)")
+                .bind(&page)
+                .execute(transaction.held())
+                .await
+                .unwrap();
+        }
+        transaction.commit(AuditHeads::new()).unwrap();
+    }
+    let length = |name: &str| directory.path().join(name).metadata().unwrap().len();
+    let (log, ledger) = (length("ledger.db-wal"), length("ledger.db"));
+    assert!(ledger > 4_000 * 4_000, "{ledger}");
+    assert!(log < 4_200 * 2_000, "{log}");
+}
+
+#[tokio::test]
+async fn whoever_waits_too_long_is_told_that_it_is_busy() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.db");
+    let file = LedgerFile::open(&path, Duration::from_millis(1))
+        .await
+        .unwrap();
+    let held = file.hold().await.unwrap();
+    assert!(matches!(file.hold().await, Err(DatabaseError::Busy)));
+    drop(held);
+    file.hold().await.unwrap();
+}
+
+/// Polls `future` until it has gone on `polls` times, and drops it.
+fn cancel_after(polls: usize, future: impl Future) {
+    let mut future = Box::pin(future);
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..polls {
+        if future.as_mut().poll(&mut context).is_ready() {
+            return;
+        }
+    }
+}
+
+/// Goes on at the second look, as if something else were awaited.
+async fn hesitate() {
+    let mut is_first = true;
+    std::future::poll_fn(|_| {
+        if std::mem::take(&mut is_first) {
+            std::task::Poll::Pending
+        } else {
+            std::task::Poll::Ready(())
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_cancelled_leaves_no_transaction_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let committed = AtomicUsize::new(0);
+    let mut written = Vec::new();
+    for polls in 1..8 {
+        cancel_after(polls, async {
+            hesitate().await;
+            let mut transaction = file.begin().await.unwrap();
+            hesitate().await;
+            add(transaction.held(), 1_000).await;
+            hesitate().await;
+            add(transaction.held(), 1_001).await;
+            hesitate().await;
+            transaction.commit(AuditHeads::new()).unwrap();
+            committed.fetch_add(1, Ordering::Relaxed);
+            hesitate().await;
+        });
+        let number = i64::try_from(polls).unwrap();
+        add(&mut file.hold().await.unwrap(), number).await;
+        written.push(number);
+    }
+    let there = numbers(&file).await;
+    let ours = there.iter().filter(|number| **number < 1_000);
+    assert!(ours.eq(&written), "{there:?}");
+    let halves = |half| there.iter().filter(|number| **number == half).count();
+    let committed = committed.into_inner();
+    assert_eq!(committed, 3, "from the fifth poll on");
+    assert_eq!((halves(1_000), halves(1_001)), (committed, committed));
+    // The file itself has them: another connection sees nothing that is not committed.
+    file.close().await;
+    assert!(matches!(file.hold().await, Err(DatabaseError::Closed)));
+    assert_eq!(numbers(&open(&directory).await).await, there);
+}
