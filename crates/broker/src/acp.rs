@@ -126,6 +126,8 @@ enum Order {
     Prompt,
     /// Stop what is going on, and say when that is under way.
     Cancel(oneshot::Sender<()>),
+    /// End the agent with everything that it started, unless there is a turn for it.
+    Release,
     /// Tell the agent what was chosen; the waiter is for the choice that this request carries.
     Set(String, settings::Waiter),
 }
@@ -197,8 +199,11 @@ impl Agents {
     }
 
     /// Starts a session with the agent called `name`.
+    ///
+    /// It works in the path that `workspace` has here, and is called `id`.
     pub(crate) async fn start_session(
         &self,
+        id: SessionId,
         workspace: &Workspace,
         name: &str,
         title: Option<&str>,
@@ -211,7 +216,7 @@ impl Agents {
         let begun = self
             .shared()
             .tasks
-            .spawn(async move { this.begin_session(&workspace, &agent, title).await });
+            .spawn(async move { this.begin_session(id, &workspace, &agent, title).await });
         begun
             .await
             .unwrap_or_else(|_| Err(unavailable("the session could not be begun")))
@@ -219,6 +224,7 @@ impl Agents {
 
     async fn begin_session(
         &self,
+        id: SessionId,
         workspace: &Workspace,
         agent: &Agent,
         title: String,
@@ -243,7 +249,7 @@ impl Agents {
         }
         let now = clock.now();
         let session = Session {
-            id: SessionId::generate(now),
+            id,
             workspace: workspace.id,
             engine: agent.name.clone(),
             native_id,
@@ -289,6 +295,15 @@ impl Agents {
         self.shared()
             .tasks
             .spawn(async move { Box::pin(this.begin_again(session, orders)).await });
+    }
+
+    /// Has the agent of a session ended with everything that it started, if nobody has anything more to say to it.
+    pub(crate) async fn release(&self, session: SessionId) {
+        let conversation = lock(&self.0.conversations).get(&session).cloned();
+        if let Some(Conversation { orders, .. }) = conversation {
+            // One that ends just now needs no telling.
+            drop(orders.send(Order::Release).await);
+        }
     }
 
     /// Begins another life for a session, or ends its turns with the reason why not.
@@ -368,6 +383,11 @@ impl Agents {
         let workspace = lock(&self.0.workspaces).get(&session.workspace).cloned();
         let Some(workspace) = workspace else {
             return Ok(Err("its workspace is not served any more".to_owned()));
+        };
+        // A job's session may work in a worktree.
+        let workspace = Workspace {
+            path: session.directory.clone(),
+            ..workspace
         };
         let opened = self.open(&workspace, agent, Wanted::Again(session)).await?;
         let Opened { life, taken, .. } = match opened {

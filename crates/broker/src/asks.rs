@@ -6,7 +6,7 @@ use std::time::Duration;
 use countersign_core::answer::{Answer, Choice};
 use countersign_core::ask::{Ask, AskState, Door, Subject};
 use countersign_core::grant::{Caller, Grant};
-use countersign_core::id::{AskId, SessionId};
+use countersign_core::id::{AskId, SessionId, WorkspaceId};
 use countersign_core::rule;
 use countersign_store::{Answered, AskFilter};
 
@@ -75,7 +75,7 @@ impl Broker {
     /// An ask that the caller may answer.
     pub async fn answerable(&self, caller: &Caller, id: AskId) -> Result<Ask, BrokerError> {
         let ask = self.visible_ask(caller, id).await?;
-        caller.require_in(Grant::Answer, ask.workspace)?;
+        ask.check_answerer(caller)?;
         Ok(ask)
     }
 
@@ -87,11 +87,11 @@ impl Broker {
         ask: &Ask,
         choice: Choice,
     ) -> Result<Answered, BrokerError> {
-        caller.require_in(Grant::Answer, ask.workspace)?;
+        ask.check_answerer(caller)?;
         choice.check(&ask.subject)?;
         match ask.door {
             Door::Acp | Door::AcpProxy => acp::check(ask, &choice)?,
-            Door::Opencode | Door::OpencodePlugin => {}
+            Door::Opencode | Door::OpencodePlugin | Door::Workspace => {}
         }
         if let Choice::AllowAlways { pattern, .. } = &choice {
             rule::always(&ask.subject, pattern.as_deref())?;
@@ -105,11 +105,40 @@ impl Broker {
             rule: None,
         };
         let id = ask.id;
-        let answered = self.store.answer(id, answer, now).await?;
+        let answered = self.store.answer_open(ask, answer, now).await?;
         if let Answered::Won(_) = &answered {
             tracing::info!(ask.id = %id, actor.id = %caller.actor().id, "ask `{id}` was answered");
         }
         Ok(answered)
+    }
+
+    /// The ask that the engine of `workspace` calls `native_id`. Its announcement may be on its way: it is waited for, but
+    /// for no longer than `limit`.
+    pub async fn ask_of_engine(
+        &self,
+        caller: &Caller,
+        workspace: WorkspaceId,
+        native_id: &str,
+        limit: Duration,
+    ) -> Result<Option<Ask>, BrokerError> {
+        caller.require_in(Grant::Answer, workspace)?;
+        let supervisor = self.supervisor(workspace)?;
+        supervisor.call();
+        let deadline = tokio::time::Instant::now() + limit;
+        let mut head = self.store.head();
+        loop {
+            head.mark_unchanged();
+            if let Some(run) = supervisor.status().run
+                && let Some(ask) = self.store.ask_by_native_id(run, native_id).await?
+            {
+                return Ok(Some(ask));
+            }
+            tokio::select! {
+                changed = head.changed() => if changed.is_err() { return Ok(None) },
+                () = tokio::time::sleep_until(deadline) => return Ok(None),
+                () = self.ending.cancelled() => return Ok(None),
+            }
+        }
     }
 
     /// The context of an ask that is at hand.
@@ -170,7 +199,7 @@ fn context(caller: &Caller, ask: Ask, open: &[Ask]) -> AskContext {
     } else {
         Vec::new()
     };
-    let may_answer = caller.require_in(Grant::Answer, ask.workspace).is_ok();
+    let may_answer = ask.check_answerer(caller).is_ok();
     AskContext {
         ask,
         siblings,

@@ -116,11 +116,8 @@ fn invalid(problem: String) -> BrokerError {
     }
 }
 
-fn attach(
-    wishes: Vec<AttachmentWish>,
-    receiver: &Receiver,
-    now: Timestamp,
-) -> Result<Vec<Attached>, BrokerError> {
+/// Checks what can be known of `wishes` by themselves, and returns how much room they leave for the content of files.
+pub(crate) fn check(wishes: &[AttachmentWish]) -> Result<usize, BrokerError> {
     if wishes.len() > MOST {
         return Err(invalid(format!(
             "are {}, at most {MOST} are taken",
@@ -128,8 +125,11 @@ fn attach(
         )));
     }
     let mut room = LARGEST_TOGETHER;
-    for wish in &wishes {
+    for wish in wishes {
         let (name, size) = match wish {
+            AttachmentWish::File { path } if path.is_empty() => {
+                return Err(invalid("have a file without a path".to_owned()));
+            }
             AttachmentWish::File { .. } => continue,
             AttachmentWish::Text { name, text } => (name.as_str(), text.len()),
             AttachmentWish::Image { name, bytes, .. } => {
@@ -146,12 +146,41 @@ fn attach(
             let limit = LARGEST_TOGETHER >> 20;
             invalid(format!("are larger than {limit} MiB together"))
         })?;
+        check_name(name)?;
+        check_content(name, wish)?;
     }
+    Ok(room)
+}
+
+fn check_content(name: &str, wish: &AttachmentWish) -> Result<(), BrokerError> {
+    match wish {
+        // PostgreSQL would take it, and no agent has a use for it.
+        AttachmentWish::Text { text, .. } if text.contains('\0') => Err(invalid(format!(
+            "have `{name}`, which contains NUL characters"
+        ))),
+        AttachmentWish::Image {
+            image_type, bytes, ..
+        } if ImageType::of_bytes(bytes) != Some(*image_type) => {
+            let said = image_type.media_type();
+            Err(invalid(format!("have `{name}`, which is no {said}")))
+        }
+        AttachmentWish::File { .. }
+        | AttachmentWish::Text { .. }
+        | AttachmentWish::Image { .. } => Ok(()),
+    }
+}
+
+fn attach(
+    wishes: Vec<AttachmentWish>,
+    receiver: &Receiver,
+    now: Timestamp,
+) -> Result<Vec<Attached>, BrokerError> {
+    let mut room = check(&wishes)?;
     let mut attached = Vec::with_capacity(wishes.len());
     for wish in wishes {
         let new = match wish {
             AttachmentWish::File { path } => file(&path, receiver, &mut room, now)?,
-            AttachmentWish::Text { name, text } => text_named(&name, text, now)?,
+            AttachmentWish::Text { name, text } => text_named(&name, text, now),
             AttachmentWish::Image {
                 name,
                 image_type,
@@ -209,25 +238,19 @@ fn content(bytes: Vec<u8>, takes: Takes) -> Option<(&'static str, Vec<u8>)> {
     (takes.content && is_text).then_some((PLAIN_TEXT, bytes))
 }
 
-fn text_named(name: &str, text: String, now: Timestamp) -> Result<Attached, BrokerError> {
-    // PostgreSQL would take it, and no agent has a use for it.
-    if text.contains('\0') {
-        return Err(invalid(format!(
-            "have `{name}`, which contains NUL characters"
-        )));
-    }
+fn text_named(name: &str, text: String, now: Timestamp) -> Attached {
     let bytes = text.into_bytes();
-    Ok(Attached {
+    Attached {
         attachment: Attachment {
             id: AttachmentId::generate(now),
             kind: AttachmentKind::Text,
-            name: checked_name(name)?,
+            name: name.trim().to_owned(),
             media_type: Some(PLAIN_TEXT.to_owned()),
             size: bytes.len() as u64,
             kept: true,
         },
         bytes: Some(bytes),
-    })
+    }
 }
 
 fn image(
@@ -250,11 +273,7 @@ fn image(
             return Err(invalid(format!("have an image, and {agent} {unknown}")));
         }
     }
-    let name = checked_name(name.unwrap_or(UNNAMED_IMAGE))?;
-    if ImageType::of_bytes(&bytes) != Some(image_type) {
-        let said = image_type.media_type();
-        return Err(invalid(format!("have `{name}`, which is no {said}")));
-    }
+    let name = name.unwrap_or(UNNAMED_IMAGE).trim().to_owned();
     Ok(Attached {
         attachment: Attachment {
             id: AttachmentId::generate(now),
@@ -268,7 +287,7 @@ fn image(
     })
 }
 
-fn checked_name(name: &str) -> Result<String, BrokerError> {
+fn check_name(name: &str) -> Result<(), BrokerError> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > LONGEST_NAME {
         let problem = format!("need names of one to {LONGEST_NAME} characters");
@@ -278,7 +297,7 @@ fn checked_name(name: &str) -> Result<String, BrokerError> {
         let problem = "must not have control characters in their names".to_owned();
         return Err(invalid(problem));
     }
-    Ok(name.to_owned())
+    Ok(())
 }
 
 /// A text or a file as words for an agent that takes no content: in tags, so that it is not taken for what was said.

@@ -3,7 +3,7 @@
 use countersign_core::audit::AuditEntry;
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::WorkspaceId;
-use countersign_store::{Alarm, ChainVerdict};
+use countersign_store::{Alarm, ChainVerdict, Record};
 
 use crate::Broker;
 use crate::error::BrokerError;
@@ -26,6 +26,33 @@ impl Broker {
         };
         caller.require_in(Grant::Administer, workspace)?;
         Ok(self.store.audit(workspace, after, limit).await?)
+    }
+
+    /// The entries of a chain before place `before` (all of them if none is named), newest first.
+    pub async fn audit_before(
+        &self,
+        caller: &Caller,
+        workspace: WorkspaceId,
+        before: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<AuditEntry>, BrokerError> {
+        caller.require_in(Grant::Administer, workspace)?;
+        Ok(self.store.audit_before(workspace, before, limit).await?)
+    }
+
+    /// Records what the caller did, where nothing else in the ledger says so.
+    pub async fn record(
+        &self,
+        caller: &Caller,
+        workspace: WorkspaceId,
+        records: Vec<Record>,
+    ) -> Result<(), BrokerError> {
+        caller.require_in(Grant::Propose, workspace)?;
+        let now = self.clock.now();
+        self.store
+            .record(workspace, caller.actor(), records, now)
+            .await?;
+        Ok(())
     }
 
     /// Follows every chain that the caller may see from end to end.

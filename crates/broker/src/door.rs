@@ -55,7 +55,8 @@ impl Broker {
         handed_in: HandedIn,
     ) -> Result<Opened, BrokerError> {
         let Heard { workspace, program } = self.doors.hear(caller, run)?;
-        let workspace = self.supervisor(workspace)?.workspace();
+        let supervisor = self.supervisor(workspace)?;
+        let workspace = supervisor.workspace();
         let HandedIn { request, session } = handed_in;
         let directory = match &session.directory {
             Some(directory) => self.directory_within(workspace.id, directory).await?,

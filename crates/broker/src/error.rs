@@ -46,12 +46,18 @@ pub enum BrokerError {
     /// The agent refused it.
     #[error("{0}")]
     Refused(String),
+    /// It does not go with how things stand.
+    #[error("{0}")]
+    Conflict(String),
     /// The workspace's engine cannot be talked to now.
     #[error("{0}")]
     EngineUnavailable(String),
     /// The engine did not do it.
     #[error("the engine did not do it")]
     Engine(#[source] ClientError),
+    /// The server ends, and with it everything that waits.
+    #[error("the server is stopping; ask again when it is back")]
+    Stopping,
     /// The ledger failed.
     #[error("the ledger failed")]
     Store(#[from] StoreError),

@@ -1,4 +1,4 @@
-//! Expiry: asks whose time is up end, whether or not anybody looks, and events are forgotten in the end.
+//! Expiry: asks whose time is up end, whether or not anybody looks, and events and notifications are forgotten in the end.
 
 use std::time::Duration;
 
@@ -57,6 +57,9 @@ pub(crate) async fn run(store: Store, clock: Clock, ending: CancellationToken) {
 
 /// How long events are kept: for whoever comes back after a holiday.
 const EVENTS_KEPT: Duration = Duration::from_hours(30 * 24);
+/// How long notifications are kept that were sent, and the dead letters.
+const SENT_KEPT: Duration = Duration::from_hours(7 * 24);
+const DEAD_KEPT: Duration = Duration::from_hours(30 * 24);
 /// How often old events are looked for.
 const CLEAN_UP: Duration = Duration::from_hours(1);
 
@@ -71,6 +74,14 @@ pub(crate) async fn forget(store: Store, clock: Clock, ending: CancellationToken
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "old events were not forgotten"
+            );
+        }
+        let now = clock.now();
+        let (sent, dead) = (now.before(SENT_KEPT), now.before(DEAD_KEPT));
+        if let Err(error) = store.forget_notifications(sent, dead).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "old notifications were not forgotten"
             );
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use countersign_core::id::RunId;
+use countersign_core::id::{RunId, WorkspaceId};
 use countersign_engine::keeper::{Attach, Exit, Keeper, Orphan, engine_log_tail};
 
 /// How long an engine's processes get to end in order.
@@ -14,6 +14,11 @@ const TAIL: u64 = 2_000;
 /// Where a life of an engine has its files.
 pub(crate) fn run_directory(data_directory: &Path, run: RunId) -> PathBuf {
     data_directory.join("runs").join(run.to_string())
+}
+
+/// Where the worktrees of the jobs of a workspace are.
+pub(crate) fn worktrees_of(data_directory: &Path, workspace: WorkspaceId) -> PathBuf {
+    data_directory.join("worktrees").join(workspace.to_string())
 }
 
 /// Ends an engine with everything that it started.

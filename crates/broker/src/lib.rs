@@ -13,14 +13,18 @@ mod door;
 mod earlier;
 mod error;
 mod expiry;
+mod jobs;
 mod kept;
 mod live;
+mod notifications;
+mod rule_preview;
 mod rules;
 mod session_settings;
 mod sessions;
 mod settings;
 mod supervisor;
 mod usual;
+mod writes;
 
 pub use access::{Admission, BrowserSecret, NewTokenWish};
 pub use acp::{EngineListing, engines_here};
@@ -32,18 +36,25 @@ pub use door::{
 };
 pub use earlier::{EarlierSession, EarlierSessions};
 pub use error::BrokerError;
+pub use jobs::{Changes, Found, HealWish, HealedJob, JobContext, JobWish};
 pub use live::LiveWords;
+pub use notifications::TargetTried;
+pub use rule_preview::{Foresight, Match, RuleGuess};
 pub use rules::RuleWish;
 pub use session_settings::{SettingMade, SettingsContext};
 pub use sessions::{NewSessionWish, PromptWish, SessionContext};
-pub use settings::{EngineChoice, ForeignAnswer, Settings};
+pub use settings::{EngineChoice, ForeignAnswer, JobCaps, Settings};
 pub use supervisor::EngineStatus;
 pub use usual::UsualEngine;
+pub use writes::{Leave, Proposal, ProposedFile, Verdict};
 
 // What surfaces get back and wait on is the ledger's own.
 pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
+pub use countersign_engine::opencode::Endpoint;
+pub use countersign_notify::Target;
 pub use countersign_store::{
-    Alarm, Answered, AskFilter, Attached, ChainVerdict, Opened, Store, StoreError,
+    Alarm, Answered, AskFilter, Attached, ChainVerdict, JobFilter, Opened, Record, Store,
+    StoreError,
 };
 
 use std::sync::Arc;
@@ -61,7 +72,9 @@ use tokio_util::task::TaskTracker;
 use crate::acp::Agents;
 use crate::door::Lives;
 use crate::live::Live;
-use crate::supervisor::Supervisor;
+use crate::notifications::Notifications;
+use crate::supervisor::{Supervisor, Supervisors};
+use crate::writes::Writers;
 
 /// What the proxies of this machine are called that come without a token.
 const LOCAL_PROXY: &str = "acp-proxy";
@@ -75,9 +88,11 @@ pub struct Broker {
     owner: Actor,
     /// Who the proxies of this machine are that come without a token.
     local_proxy: Actor,
-    supervisors: Arc<[Supervisor]>,
+    supervisors: Supervisors,
     doors: Lives,
     agents: Agents,
+    writers: Writers,
+    notifications: Notifications,
     settings: Arc<Settings>,
     ask_expiry: Option<Duration>,
     tasks: TaskTracker,
@@ -107,44 +122,95 @@ impl Broker {
             tasks: tasks.clone(),
             ending: ending.clone(),
         });
-        let mut supervisors = Vec::with_capacity(settings.workspaces.len());
-        for (path, name) in &settings.workspaces {
-            let workspace = store.ensure_workspace(path, name, clock.now()).await?;
-            doors.take_up(&store, workspace.id).await?;
-            agents.adopt(&workspace).await?;
-            let shared = supervisor::Shared {
-                store: store.clone(),
-                clock: clock.clone(),
-                live: live.clone(),
-                settings: Arc::clone(&settings),
-                workspace,
-                ending: ending.clone(),
-            };
-            supervisors.push(Supervisor::start(shared, &tasks).await?);
-        }
-        tasks.spawn(expiry::run(store.clone(), clock.clone(), ending.clone()));
-        tasks.spawn(expiry::forget(store.clone(), clock.clone(), ending.clone()));
-        tasks.spawn(
-            doors
-                .clone()
-                .watch(store.clone(), clock.clone(), ending.clone()),
-        );
-        tasks.spawn(follow_store(store.clone(), ending.clone()));
-        tasks.spawn(live.clone().run(ending.clone()));
-        Ok(Self {
+        let supervisors = Supervisors::default();
+        // Before any engine is taken up: what that asks for is told.
+        let notifications =
+            Notifications::take_up(&settings, &store, &clock, &supervisors, &ending).await?;
+        let broker = Self {
             store,
             clock,
             live,
             owner,
             local_proxy,
-            supervisors: supervisors.into(),
+            supervisors,
             doors,
             agents,
+            writers: Writers::new(&ending),
+            notifications,
             ask_expiry: settings.ask_expiry,
             settings,
             tasks,
             ending,
-        })
+        };
+        for (path, name) in &broker.settings.workspaces {
+            broker.begin_workspace(path, name, &broker.settings).await?;
+        }
+        broker.serve_jobs().await?;
+        broker.begin_upkeep();
+        Ok(broker)
+    }
+
+    /// Starts what looks after all workspaces.
+    fn begin_upkeep(&self) {
+        let (store, clock, ending) = (&self.store, &self.clock, &self.ending);
+        let tasks = &self.tasks;
+        tasks.spawn(expiry::run(store.clone(), clock.clone(), ending.clone()));
+        tasks.spawn(expiry::forget(store.clone(), clock.clone(), ending.clone()));
+        tasks.spawn(
+            self.doors
+                .clone()
+                .watch(store.clone(), clock.clone(), ending.clone()),
+        );
+        tasks.spawn(jobs::run(self.clone()));
+        tasks.spawn(follow_store(store.clone(), ending.clone()));
+        tasks.spawn(self.live.clone().run(ending.clone()));
+        self.notifications.begin(tasks);
+    }
+
+    /// Serves one more workspace, whose opencode somebody else runs, if it has one; it is left alone until it is called
+    /// for the first time. One that is served already stays as it is.
+    pub async fn add_workspace(
+        &self,
+        path: &str,
+        name: &str,
+        engine: Option<Endpoint>,
+    ) -> Result<Workspace, StoreError> {
+        let endpoints = engine.map(|engine| (path.to_owned(), engine));
+        let settings = Settings {
+            engine: EngineChoice::AttachWhenCalled(endpoints.into_iter().collect()),
+            ..Settings::clone(&self.settings)
+        };
+        self.begin_workspace(path, name, &Arc::new(settings)).await
+    }
+
+    /// Takes up what an earlier server left of a workspace, and looks after it from then on.
+    async fn begin_workspace(
+        &self,
+        path: &str,
+        name: &str,
+        settings: &Arc<Settings>,
+    ) -> Result<Workspace, StoreError> {
+        // One at a time: nobody may begin it a second time meanwhile.
+        let mut adding = self.supervisors.adding().await;
+        let now = self.clock.now();
+        let workspace = self.store.ensure_workspace(path, name, now).await?;
+        if self.supervisors.of(workspace.id).is_some() {
+            return Ok(workspace);
+        }
+        self.store.end_earlier_writes(workspace.id, now).await?;
+        self.doors.take_up(&self.store, workspace.id).await?;
+        self.agents.adopt(&workspace).await?;
+        let shared = supervisor::Shared {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            live: self.live.clone(),
+            settings: Arc::clone(settings),
+            workspace: workspace.clone(),
+            ending: self.ending.clone(),
+            look_again: Arc::default(),
+        };
+        adding.push(Supervisor::start(shared, &self.tasks).await?);
+        Ok(workspace)
     }
 
     /// Ends in order: engines that we started end with everything they started, then the tasks.
@@ -167,16 +233,34 @@ impl Broker {
 
     /// The workspaces and how their engines stand.
     pub fn workspaces(&self) -> Vec<(Workspace, EngineStatus)> {
-        self.supervisors
-            .iter()
+        let all = self.supervisors.all();
+        all.iter()
             .map(|supervisor| (supervisor.workspace().clone(), supervisor.status()))
             .collect()
     }
 
+    /// The version of the engine of `workspace`, if that has said it.
+    pub fn engine_version(&self, workspace: WorkspaceId) -> Option<String> {
+        self.supervisors.of(workspace)?.status().version
+    }
+
+    /// The person that is called `name`, made known if it is new.
+    pub async fn know_person(&self, name: &str) -> Result<Actor, StoreError> {
+        let now = self.clock.now();
+        self.store.actor(ActorKind::Person, name, now).await
+    }
+
+    /// Says that somebody has something to say to the engine of `workspace`, which may have been left alone until now.
+    pub fn call_engine(&self, workspace: WorkspaceId) {
+        if let Ok(supervisor) = self.supervisor(workspace) {
+            supervisor.call();
+        }
+    }
+
     /// Whose a local process is: only one that is nobody's may speak for a person.
     pub fn place(&self, pid: u32) -> Placed {
-        let is_kept = self
-            .supervisors
+        let supervisors = self.supervisors.all();
+        let is_kept = supervisors
             .iter()
             .any(|supervisor| supervisor.owns_process(pid))
             || self.agents.own_process(pid);
@@ -215,17 +299,16 @@ impl Broker {
         self.live.words()
     }
 
-    fn supervisor(&self, workspace: WorkspaceId) -> Result<&Supervisor, BrokerError> {
+    fn supervisor(&self, workspace: WorkspaceId) -> Result<Supervisor, BrokerError> {
         self.supervisors
-            .iter()
-            .find(|supervisor| supervisor.workspace().id == workspace)
+            .of(workspace)
             .ok_or_else(|| BrokerError::missing("workspace", workspace))
     }
 
     /// The workspace that is meant when none is named.
     fn first_workspace(&self) -> Result<WorkspaceId, BrokerError> {
-        self.supervisors
-            .first()
+        let all = self.supervisors.all();
+        all.first()
             .map(|supervisor| supervisor.workspace().id)
             .ok_or_else(|| BrokerError::missing("workspace", "(none is served)"))
     }

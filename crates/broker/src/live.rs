@@ -9,6 +9,7 @@ use countersign_core::event::Delta;
 use countersign_core::id::SessionId;
 use countersign_core::session::Item;
 use tokio::sync::{Notify, broadcast};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long words are gathered before they are passed on together.
@@ -44,10 +45,38 @@ impl Growing {
     }
 }
 
+/// What was last heard of a session that is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pulse {
+    /// When anything at all was heard of it.
+    pub(crate) heard: Instant,
+    /// Since when its provider fails and is tried again, without anything else having come of it, and what it says.
+    pub(crate) retrying: Option<(Instant, String)>,
+}
+
 #[derive(Default)]
 struct State {
     growing: HashMap<SessionId, BTreeMap<String, Growing>>,
     gathered: Vec<Delta>,
+    pulses: HashMap<SessionId, Pulse>,
+    /// The sessions of sub-agents, and the watched ones that they were started by.
+    sub_agents: HashMap<SessionId, SessionId>,
+}
+
+impl State {
+    /// The pulse of a session that is watched, or whose starter is.
+    fn pulse(&mut self, session: SessionId) -> Option<&mut Pulse> {
+        let watched = self.sub_agents.get(&session).copied().unwrap_or(session);
+        self.pulses.get_mut(&watched)
+    }
+
+    /// Something was heard of a session, and it was more than that its provider fails.
+    fn progress(&mut self, session: SessionId) {
+        if let Some(pulse) = self.pulse(session) {
+            pulse.heard = Instant::now();
+            pulse.retrying = None;
+        }
+    }
 }
 
 /// The words that are being said.
@@ -74,6 +103,7 @@ impl Live {
     /// Adds words to a piece; how many there were before is known here.
     pub(crate) fn say(&self, mut delta: Delta) {
         let mut state = self.lock();
+        state.progress(delta.session);
         let piece = state
             .growing
             .entry(delta.session)
@@ -94,6 +124,59 @@ impl Live {
         }
         drop(state);
         self.wake.notify_one();
+    }
+
+    /// Has it noted from now on when something is heard of a session.
+    pub(crate) fn watch(&self, session: SessionId) {
+        self.lock().pulses.entry(session).or_insert_with(|| Pulse {
+            heard: Instant::now(),
+            retrying: None,
+        });
+    }
+
+    /// Notes that `child` works for `parent`: what is heard of it is heard of that one, if it is watched.
+    pub(crate) fn watch_child(&self, parent: SessionId, child: SessionId) {
+        let mut state = self.lock();
+        let watched = state.sub_agents.get(&parent).copied().unwrap_or(parent);
+        if state.pulses.contains_key(&watched) {
+            state.sub_agents.insert(child, watched);
+        }
+    }
+
+    /// Forgets a session that nobody needs to watch any more.
+    pub(crate) fn unwatch(&self, session: SessionId) {
+        let mut state = self.lock();
+        state.pulses.remove(&session);
+        state.sub_agents.retain(|_, watched| *watched != session);
+    }
+
+    /// Notes that something was heard of a session.
+    pub(crate) fn beat(&self, session: SessionId) {
+        if let Some(pulse) = self.lock().pulse(session) {
+            pulse.heard = Instant::now();
+        }
+    }
+
+    /// Notes that a session has come on.
+    pub(crate) fn progress(&self, session: SessionId) {
+        self.lock().progress(session);
+    }
+
+    /// Notes that the provider of a session failed and is tried again.
+    pub(crate) fn retries(&self, session: SessionId, message: &str) {
+        if let Some(pulse) = self.lock().pulse(session) {
+            pulse.heard = Instant::now();
+            let since = pulse
+                .retrying
+                .as_ref()
+                .map_or(pulse.heard, |(since, _)| *since);
+            pulse.retrying = Some((since, message.to_owned()));
+        }
+    }
+
+    /// What was last heard of a session that is watched.
+    pub(crate) fn pulse(&self, session: SessionId) -> Option<Pulse> {
+        self.lock().pulse(session).cloned()
     }
 
     /// Notes that a piece has its place in the transcript, though it may still grow.

@@ -129,17 +129,24 @@ impl Broker {
         self.session_context(caller, session).await
     }
 
-    /// What was said and done after place `after`; what is still being said comes last.
+    /// What was said and done after place `after`, and of that only the newest `last`; what is still being said comes
+    /// last.
     pub async fn items(
         &self,
         caller: &Caller,
         id: SessionId,
         after: i64,
+        last: i64,
         limit: i64,
     ) -> Result<Vec<TranscriptItem>, BrokerError> {
         caller.require(Grant::Read)?;
         self.visible_session(caller, id).await?;
         let growing = self.live.growing(id);
+        let after = if last < limit {
+            after.max(self.store.last_item(id).await?.saturating_sub(last))
+        } else {
+            after
+        };
         let mut items = self.store.items(id, after, limit).await?;
         let mut next = items
             .last()
@@ -188,7 +195,12 @@ impl Broker {
         if engine != Session::OPENCODE {
             let session = self
                 .agents
-                .start_session(supervisor.workspace(), engine, title)
+                .start_session(
+                    SessionId::generate(self.clock.now()),
+                    supervisor.workspace(),
+                    engine,
+                    title,
+                )
                 .await?;
             return self.session_context(caller, session).await;
         }
@@ -228,7 +240,7 @@ impl Broker {
     ) -> Result<Turn, BrokerError> {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
-        refuse_the_editors(&session)?;
+        refuse_silent(&session)?;
         wish.check()?;
         let is_acp = session.engine != Session::OPENCODE;
         if !is_acp {
@@ -298,7 +310,7 @@ impl Broker {
     ) -> Result<SessionContext, BrokerError> {
         let session = self.visible_session(caller, id).await?;
         caller.require_in(Grant::Prompt, session.workspace)?;
-        refuse_the_editors(&session)?;
+        refuse_silent(&session)?;
         if session.engine != Session::OPENCODE {
             self.agents.cancel(&session, caller.actor()).await?;
             return self.session(caller, id).await;
@@ -340,20 +352,22 @@ impl Broker {
             turn: self.store.newest_turn(session.id).await?,
             open_asks: self.store.count_open_asks(session.id).await?,
             may_prompt: caller.require_in(Grant::Prompt, session.workspace).is_ok()
-                && refuse_the_editors(&session).is_ok(),
+                && refuse_silent(&session).is_ok(),
             takes: self.takes(&session).await?,
             session,
         })
     }
 }
 
-/// Fails for a session of an editor: what is said in it goes by way of the editor alone.
-fn refuse_the_editors(session: &Session) -> Result<(), BrokerError> {
-    if session.engine == Session::ACP_PROXY {
-        return Err(BrokerError::Invalid {
-            field: "session",
-            problem: "is one of an editor's: it is prompted and cancelled there".to_owned(),
-        });
-    }
-    Ok(())
+/// Fails for a session in which nobody talks from here: an editor's, or one that holds proposed writes together.
+fn refuse_silent(session: &Session) -> Result<(), BrokerError> {
+    let problem = match session.engine.as_str() {
+        Session::ACP_PROXY => "is one of an editor's: it is prompted and cancelled there",
+        Session::WORKSPACE_WRITES => "holds proposed writes together: there is no agent in it",
+        _ => return Ok(()),
+    };
+    Err(BrokerError::Invalid {
+        field: "session",
+        problem: problem.to_owned(),
+    })
 }

@@ -1,10 +1,12 @@
 //! What the application is told at its start.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use countersign_engine::acp::agents::AgentEntry;
 use countersign_engine::opencode::Endpoint;
+use countersign_notify::Target;
 
 /// What the application is told at its start.
 #[derive(Debug, Clone)]
@@ -27,6 +29,28 @@ pub struct Settings {
     pub ask_expiry: Option<Duration>,
     /// For how many seconds an engine goes on without a server.
     pub lonely_limit_s: u64,
+    /// How many jobs are run at once.
+    pub job_caps: JobCaps,
+    /// Whom to tell of what happens.
+    pub notify: Vec<Target>,
+}
+
+/// How many jobs are run at once; the others wait in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobCaps {
+    /// In one workspace.
+    pub per_workspace: u32,
+    /// With one engine, in all workspaces.
+    pub per_engine: u32,
+}
+
+impl Default for JobCaps {
+    fn default() -> Self {
+        Self {
+            per_workspace: 4,
+            per_engine: 8,
+        }
+    }
 }
 
 /// Which engine a workspace has.
@@ -41,8 +65,18 @@ pub enum EngineChoice {
         /// Names of more variables that it may inherit.
         inherit: Vec<String>,
     },
+    /// An opencode that we start and keep, from the moment at which somebody needs it.
+    StartWhenCalled {
+        /// The program; looked for on the `PATH` if nothing is said.
+        program: Option<PathBuf>,
+        /// Names of more variables that it may inherit.
+        inherit: Vec<String>,
+    },
     /// An opencode that somebody else runs.
     Attach(Endpoint),
+    /// Opencodes that somebody else runs, by the paths of their workspaces. Each is left alone until it is called for
+    /// the first time (`Broker::call_engine`).
+    AttachWhenCalled(BTreeMap<String, Endpoint>),
 }
 
 /// What happens when somebody answers an engine of ours past the ledger.

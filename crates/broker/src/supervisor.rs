@@ -1,6 +1,7 @@
 //! One supervisor for each workspace: it owns the workspace's engine, takes in what the engine says, and
 //! carries answers to it.
 
+mod all;
 mod cancel;
 mod courier;
 mod earlier;
@@ -8,6 +9,7 @@ mod engine;
 mod flights;
 mod foreign;
 mod intake;
+mod lookout;
 mod reconcile;
 mod run;
 mod session;
@@ -16,14 +18,17 @@ mod unended;
 mod unheard;
 mod verdict;
 
+pub(crate) use all::Supervisors;
 pub(crate) use cancel::cancel_turn;
 pub(crate) use courier::{DENIED, NOBODY_ANSWERED, announcement, wording};
 pub(crate) use earlier::{list_earlier, take_up_earlier};
 pub(crate) use foreign::fell_with;
-pub(crate) use session::remember_session;
-pub(crate) use turn::{message_id, send_turn, split_model};
+pub(crate) use session::{remember_session, remember_session_as};
+pub(crate) use turn::{message_id, part_id, send_turn, split_model};
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
 use countersign_core::id::RunId;
@@ -32,11 +37,12 @@ use countersign_core::time::Clock;
 use countersign_engine::opencode::Opencode;
 use countersign_engine::process::{ProcessIdentity, tree};
 use countersign_store::{Store, StoreError};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::BrokerError;
+use crate::kept::worktrees_of;
 use crate::live::Live;
 use crate::settings::{EngineChoice, Settings};
 
@@ -105,6 +111,17 @@ pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
     pub(crate) workspace: Workspace,
     pub(crate) ending: CancellationToken,
+    /// Somebody wants what the engine holds to be read again.
+    pub(crate) look_again: Arc<Notify>,
+}
+
+impl Shared {
+    /// Whether sessions that work in `directory` belong to this workspace: they work in the workspace itself, or in a
+    /// worktree that a job of it has.
+    pub(crate) fn is_ours(&self, directory: &str) -> bool {
+        let worktrees = worktrees_of(&self.settings.data_directory, self.workspace.id);
+        directory == self.workspace.path || Path::new(directory).starts_with(worktrees)
+    }
 }
 
 /// What the supervisor's tasks report to its handle.
@@ -113,6 +130,8 @@ pub(crate) struct Report {
     status: watch::Sender<EngineStatus>,
     link: watch::Sender<Option<Link>>,
     keepers: Arc<Mutex<Vec<ProcessIdentity>>>,
+    /// Somebody has something to say to the engine.
+    called: Arc<Notify>,
 }
 
 impl Report {
@@ -132,6 +151,7 @@ impl Report {
 pub(crate) struct Supervisor {
     workspace: Workspace,
     report: Report,
+    look_again: Arc<Notify>,
 }
 
 impl Supervisor {
@@ -141,14 +161,20 @@ impl Supervisor {
         let (program, message) = match &shared.settings.engine {
             EngineChoice::None => ("none", "this workspace has no engine of its own"),
             EngineChoice::Start { .. } => ("opencode", "opencode is about to start"),
+            EngineChoice::StartWhenCalled { .. } => {
+                ("opencode", "opencode is started when it is needed")
+            }
             EngineChoice::Attach(_) => ("opencode", "opencode has not been reached yet"),
+            EngineChoice::AttachWhenCalled(_) => ("opencode", "opencode has not been called yet"),
         };
         let report = Report {
             status: watch::Sender::new(EngineStatus {
                 program: program.to_owned(),
                 version: None,
                 phase: match shared.settings.engine {
-                    EngineChoice::None => EnginePhase::Absent,
+                    EngineChoice::None
+                    | EngineChoice::StartWhenCalled { .. }
+                    | EngineChoice::AttachWhenCalled(_) => EnginePhase::Absent,
                     EngineChoice::Start { .. } | EngineChoice::Attach(_) => EnginePhase::Starting,
                 },
                 message: message.to_owned(),
@@ -156,16 +182,22 @@ impl Supervisor {
             }),
             link: watch::Sender::new(None),
             keepers: Arc::default(),
+            called: Arc::default(),
         };
         let workspace = shared.workspace.clone();
         let adopted = match shared.settings.engine {
-            EngineChoice::None | EngineChoice::Start { .. } => {
-                engine::adopt(&shared, &report).await?
-            }
-            EngineChoice::Attach(_) => None,
+            EngineChoice::None
+            | EngineChoice::Start { .. }
+            | EngineChoice::StartWhenCalled { .. } => engine::adopt(&shared, &report).await?,
+            EngineChoice::Attach(_) | EngineChoice::AttachWhenCalled(_) => None,
         };
+        let look_again = Arc::clone(&shared.look_again);
         tasks.spawn(engine::supervise(shared, report.clone(), adopted));
-        Ok(Self { workspace, report })
+        Ok(Self {
+            workspace,
+            report,
+            look_again,
+        })
     }
 
     pub(crate) fn workspace(&self) -> &Workspace {
@@ -174,6 +206,29 @@ impl Supervisor {
 
     pub(crate) fn status(&self) -> EngineStatus {
         self.report.status.borrow().clone()
+    }
+
+    /// Says that somebody has something to say to the engine.
+    pub(crate) fn call(&self) {
+        self.report.called.notify_one();
+    }
+
+    /// Has what the engine holds read again.
+    pub(crate) fn look_again(&self) {
+        self.look_again.notify_one();
+    }
+
+    /// Waits until the engine can be talked to; if it cannot for as long as `limit`, a sentence says why.
+    pub(crate) async fn await_link(&self, limit: Duration) -> Result<Link, BrokerError> {
+        let mut link = self.report.link.subscribe();
+        self.call();
+        let ready = tokio::time::timeout(limit, link.wait_for(Option::is_some)).await;
+        match ready {
+            Ok(Ok(link)) => link
+                .clone()
+                .ok_or_else(|| BrokerError::EngineUnavailable(self.status().message)),
+            Ok(Err(_)) | Err(_) => Err(BrokerError::EngineUnavailable(self.status().message)),
+        }
     }
 
     /// The engine, if it can be talked to.

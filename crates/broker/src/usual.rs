@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use countersign_core::session::Session;
-use countersign_engine::opencode::find_program;
+use countersign_engine::opencode::{Endpoint, find_program};
 
 use crate::Broker;
 use crate::acp::DEMO;
@@ -57,15 +57,23 @@ impl Broker {
                     address: endpoint.address(),
                 };
             }
-            EngineChoice::Start { program, .. } => {
+            EngineChoice::Start { program, .. } | EngineChoice::StartWhenCalled { program, .. } => {
                 let path = std::env::var_os("PATH").unwrap_or_default();
                 if let Some(program) = program.clone().or_else(|| find_program(&path)) {
                     return UsualEngine::Opencode { program };
                 }
                 self.agents.usual()
             }
+            EngineChoice::AttachWhenCalled(endpoints) if !endpoints.is_empty() => {
+                let addresses = endpoints.values().map(Endpoint::address);
+                return UsualEngine::Attached {
+                    address: addresses.collect::<Vec<_>>().join(", "),
+                };
+            }
             // Nothing is started that nobody named.
-            EngineChoice::None => self.agents.usual_of_configuration(),
+            EngineChoice::AttachWhenCalled(_) | EngineChoice::None => {
+                self.agents.usual_of_configuration()
+            }
         };
         agent.unwrap_or(UsualEngine::None)
     }

@@ -15,5 +15,8 @@ pub(crate) use platform::{
     boot_id, die_with_parent, short_path, stand_before_an_agent, withdraw_from_the_caller,
 };
 
+/// What the processes of an engine's life carry in their environment; its value is the life's id.
+pub const RUN_MARK: &str = "COUNTERSIGN_RUN";
+
 /// What this platform cannot promise about engines' processes; `None` where everything holds.
 pub const PLATFORM_LIMITS: Option<&str> = platform::LIMITS;

@@ -182,7 +182,9 @@ impl Driver {
                 Withdrawal::SessionEnded
                 | Withdrawal::EngineGone
                 | Withdrawal::SiblingDenied { .. }
-                | Withdrawal::AnsweredElsewhere { .. } => Undeliverable::Forgotten,
+                | Withdrawal::AnsweredElsewhere { .. }
+                | Withdrawal::ClientGone
+                | Withdrawal::ServerRestarted => Undeliverable::Forgotten,
             };
             self.shared().store.give_up(ask.id, &why, now).await?;
         }

@@ -106,6 +106,8 @@ enum Over {
     Silent,
     /// It did not stop when it was told to.
     Hung,
+    /// Nobody needs it any more.
+    Released,
     /// Countersign ends.
     Ending,
 }
@@ -236,6 +238,12 @@ impl Driver {
                             tracing::debug!("whoever cancelled did not wait for it");
                         }
                     }
+                    Some(Order::Release) => {
+                        let turns = self.shared().store.open_turns(self.session.id).await?;
+                        if turns.is_empty() {
+                            return Ok(Over::Released);
+                        }
+                    }
                     Some(Order::Set(request, waiter)) => self.take_choice(&request, waiter).await?,
                     // Nobody else holds it: it is replaced only when it is closed.
                     None => return Ok(Over::Ending),
@@ -267,6 +275,7 @@ impl Driver {
 
     /// Takes in a piece, and what came with it.
     async fn take_all(&mut self, first: Piece) -> Result<(), StoreError> {
+        self.shared().live.progress(self.session.id);
         let mut next = Some(first);
         while let Some(piece) = next {
             if let Err(error) = self.take(&piece).await {
@@ -357,6 +366,7 @@ impl Driver {
                 .await
                 .unwrap_or_else(|| "it closed its output".to_owned()),
             Over::Hung => "it did not stop when it was told to".to_owned(),
+            Over::Released => "its job had ended".to_owned(),
             Over::Ending => "Countersign was stopped".to_owned(),
         };
         let said = last_words(&self.directory);

@@ -1,5 +1,6 @@
 //! What an agent is told after a refusal, as a prompt of its own: the reason, or that nobody answered.
 
+use countersign_core::actor::ActorKind;
 use countersign_core::ask::{Ask, AskState, Subject};
 use countersign_core::id::{AskId, TurnId};
 use countersign_store::{NewTurn, StoreError};
@@ -16,6 +17,8 @@ impl Driver {
         let is_expired = matches!(ask.state, AskState::Expired { .. });
         let prompt = if is_expired {
             self.words_after_expiry(ask)
+        } else if is_denied_by_job(ask) && (self.is_following_up || self.has_told_expiry) {
+            None
         } else {
             words_after_denial(ask)
         };
@@ -43,7 +46,7 @@ impl Driver {
             }
             None => shared.store.begin_own_turn(workspace, new, now).await?,
         };
-        self.has_told_expiry |= is_expired;
+        self.has_told_expiry |= is_expired || is_denied_by_job(ask);
         self.look_for_turns = true;
         Ok(())
     }
@@ -55,14 +58,16 @@ impl Driver {
             return None;
         }
         let what = ask.subject.summary();
-        Some(match ask.subject {
-            Subject::Permission { .. } => format!(
+        match ask.subject {
+            Subject::Permission { .. } => Some(format!(
                 "Nobody answered in time whether `{what}` may be done, so it was refused. No person has looked at it."
-            ),
-            Subject::Question { .. } => {
-                format!("Nobody answered in time: `{what}` No person has looked at it.")
-            }
-        })
+            )),
+            Subject::Question { .. } => Some(format!(
+                "Nobody answered in time: `{what}` No person has looked at it."
+            )),
+            // No agent asks for one.
+            Subject::WorkspaceWrite { .. } => None,
+        }
     }
 }
 
@@ -73,6 +78,13 @@ fn words_after_denial(ask: &Ask) -> Option<String> {
     let reason = answer.choice.reason()?;
     let what = ask.subject.summary();
     Some(format!("`{what}` was denied. The reason: {reason}"))
+}
+
+/// Whether it was denied because the ask's job says so, and by nobody who looked at it. That is told once in a turn, as it
+/// is when nobody answers.
+fn is_denied_by_job(ask: &Ask) -> bool {
+    let answer = ask.state.answer();
+    answer.is_some_and(|answer| answer.by.kind == ActorKind::Rule && answer.rule.is_none())
 }
 
 /// The turn that tells why an ask was denied. It is always the same one, so that it is told once.

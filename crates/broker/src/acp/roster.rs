@@ -111,7 +111,7 @@ impl Roster {
     fn opencode(&self, engine: &EngineChoice, signs: &Signs) -> Option<EngineListing> {
         match engine {
             EngineChoice::None => None,
-            EngineChoice::Start { program, .. } => {
+            EngineChoice::Start { program, .. } | EngineChoice::StartWhenCalled { program, .. } => {
                 let path = std::env::var_os("PATH").unwrap_or_default();
                 let program = program.clone().or_else(|| find_program(&path));
                 let own = Agent {
@@ -121,14 +121,24 @@ impl Roster {
                 };
                 Some(listed(&own, program, signs))
             }
-            EngineChoice::Attach(endpoint) => Some(EngineListing {
-                name: Session::OPENCODE.to_owned(),
-                title: format!("opencode at {}", endpoint.address()),
-                program: None,
-                signed_in: SignedIn::Unknown,
-                advice: String::new(),
-            }),
+            EngineChoice::Attach(endpoint) => {
+                Some(attached(format!("opencode at {}", endpoint.address())))
+            }
+            EngineChoice::AttachWhenCalled(_) => {
+                Some(attached("opencode of the workspace".to_owned()))
+            }
         }
+    }
+}
+
+/// An opencode that somebody else runs.
+fn attached(title: String) -> EngineListing {
+    EngineListing {
+        name: Session::OPENCODE.to_owned(),
+        title,
+        program: None,
+        signed_in: SignedIn::Unknown,
+        advice: String::new(),
     }
 }
 

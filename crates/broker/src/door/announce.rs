@@ -111,21 +111,21 @@ impl Broker {
     }
 
     /// The innermost workspace around a directory, and the directory itself, resolved.
-    async fn workspace_around(&self, directory: &str) -> Result<(&Workspace, String), BrokerError> {
+    async fn workspace_around(&self, directory: &str) -> Result<(Workspace, String), BrokerError> {
         let resolved = match Path::new(directory) {
             path if path.is_absolute() => tokio::fs::canonicalize(path).await.ok(),
             _ => None,
         };
+        let all = self.supervisors.all();
         let around = resolved.as_deref().and_then(|path| {
-            self.supervisors
-                .iter()
+            all.iter()
                 .map(Supervisor::workspace)
                 .filter(|workspace| path.starts_with(&workspace.path))
                 .max_by_key(|workspace| workspace.path.len())
         });
         // Whether a directory exists that is not served is nothing to tell.
         match (around, resolved.as_deref().and_then(Path::to_str)) {
-            (Some(workspace), Some(resolved)) => Ok((workspace, resolved.to_owned())),
+            (Some(workspace), Some(resolved)) => Ok((workspace.clone(), resolved.to_owned())),
             _ => Err(BrokerError::Invalid {
                 field: "directory",
                 problem: "is in no workspace of this server: start it with \

@@ -36,6 +36,8 @@ pub(super) fn reply_to(ask: &Ask) -> Result<Option<EngineReply>, String> {
     match ask.door {
         Door::Acp | Door::AcpProxy => line(ask).map(Some),
         Door::Opencode | Door::OpencodePlugin => Ok(Some(opencodes(ask))),
+        // Nothing hands a write in at this door.
+        Door::Workspace => Ok(None),
     }
 }
 
@@ -49,7 +51,7 @@ fn opencodes(ask: &Ask) -> EngineReply {
     let choice = ask.state.answer().map(|answer| &answer.choice);
     match (&ask.subject, choice) {
         (_, Some(Choice::Choices { choices })) => EngineReply::Answers(choices.clone()),
-        (Subject::Question { .. }, _) => EngineReply::Decline,
+        (Subject::Question { .. } | Subject::WorkspaceWrite { .. }, _) => EngineReply::Decline,
         (Subject::Permission { .. }, Some(Choice::AllowOnce | Choice::AllowAlways { .. })) => {
             EngineReply::Once
         }

@@ -127,7 +127,9 @@ impl EngineRequest {
             Subject::Question { questions } if questions.is_empty() => {
                 Err(unfit("is a question without parts"))
             }
-            Subject::Question { .. } | Subject::Permission { .. } => Ok(ask),
+            Subject::Question { .. }
+            | Subject::Permission { .. }
+            | Subject::WorkspaceWrite { .. } => Ok(ask),
         }
     }
 }

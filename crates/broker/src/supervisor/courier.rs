@@ -150,6 +150,8 @@ pub(crate) fn wording(ask: &Ask) -> Option<&'static str> {
         (Subject::Permission { .. }, false) => "reject",
         (Subject::Question { .. }, true) => "replied",
         (Subject::Question { .. }, false) => "rejected",
+        // No engine asks for one, and none is told.
+        (Subject::WorkspaceWrite { .. }, _) => return None,
     })
 }
 
@@ -221,7 +223,9 @@ impl EngineRun {
             (_, Some(Choice::Choices { choices })) => {
                 client.reply_question(directory, request, choices).await
             }
-            (Subject::Question { .. }, _) => client.reject_question(directory, request).await,
+            (Subject::Question { .. } | Subject::WorkspaceWrite { .. }, _) => {
+                client.reject_question(directory, request).await
+            }
             (Subject::Permission { .. }, Some(Choice::AllowOnce | Choice::AllowAlways { .. })) => {
                 client
                     .reply_permission(directory, request, &Reply::Once)
@@ -261,7 +265,7 @@ impl EngineRun {
                     .map(|(permission, _)| permission.id)
                     .collect()
             }
-            Subject::Question { .. } => {
+            Subject::Question { .. } | Subject::WorkspaceWrite { .. } => {
                 let held = client
                     .questions(&ask.directory)
                     .await
@@ -358,7 +362,7 @@ impl EngineRun {
         let store = &self.shared.store;
         let lost = match ask.subject {
             Subject::Permission { .. } => store.count_fallen_with(ask).await? > 0,
-            Subject::Question { .. } => true,
+            Subject::Question { .. } | Subject::WorkspaceWrite { .. } => true,
         };
         if !lost {
             return Ok(());

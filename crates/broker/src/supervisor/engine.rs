@@ -53,7 +53,28 @@ pub(super) async fn supervise(shared: Shared, report: Report, adopted: Option<Ke
         EngineChoice::Start { program, inherit } => {
             keep_alive(&shared, &report, adopted, program, inherit).await
         }
+        EngineChoice::StartWhenCalled { program, inherit } => {
+            if adopted.is_none() {
+                tokio::select! {
+                    () = report.called.notified() => {}
+                    () = shared.ending.cancelled() => return,
+                }
+            }
+            keep_alive(&shared, &report, adopted, program, inherit).await
+        }
         EngineChoice::Attach(endpoint) => attend_foreign(&shared, &report, endpoint).await,
+        EngineChoice::AttachWhenCalled(mut endpoints) => {
+            match endpoints.remove(&shared.workspace.path) {
+                Some(endpoint) => {
+                    tokio::select! {
+                        () = report.called.notified() => {}
+                        () = shared.ending.cancelled() => return,
+                    }
+                    attend_foreign(&shared, &report, endpoint).await
+                }
+                None => Ok(()),
+            }
+        }
     };
     if let Err(error) = outcome {
         tracing::error!(
@@ -74,7 +95,10 @@ pub(super) async fn adopt(shared: &Shared, report: &Report) -> Result<Option<Kep
         .store
         .ensure_engine(shared.workspace.id, PROGRAM, now)
         .await?;
-    let wanted = matches!(shared.settings.engine, EngineChoice::Start { .. });
+    let wanted = matches!(
+        shared.settings.engine,
+        EngineChoice::Start { .. } | EngineChoice::StartWhenCalled { .. }
+    );
     let mut adopted: Option<Kept> = None;
     for run in shared
         .store
@@ -347,7 +371,14 @@ async fn end_life(
     let is_busy = |session: &Session| session.activity == Activity::Busy;
     for session in at_work.into_iter().filter(is_busy) {
         let now = shared.clock.now();
+        let mut goes_on = false;
         for turn in store.open_turns(session.id).await? {
+            // The turn of a job is taken up by the next life, which knows it by its name.
+            let reason = format!("the engine ended ({why})");
+            if store.resume_job_turn(turn.id, &reason, now).await? {
+                goes_on = true;
+                continue;
+            }
             let outcome = TurnOutcome::Failed {
                 reason: format!("the engine ended: {why}"),
             };
@@ -355,7 +386,12 @@ async fn end_life(
                 .end_turn(session.workspace, turn.id, &outcome, now)
                 .await?;
         }
-        store.set_activity(session.id, Activity::Gone, now).await?;
+        let activity = if goes_on {
+            Activity::Idle
+        } else {
+            Activity::Gone
+        };
+        store.set_activity(session.id, activity, now).await?;
         shared.live.forget(session.id);
     }
     Ok(())

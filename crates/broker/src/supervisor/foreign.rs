@@ -236,7 +236,9 @@ pub(super) async fn tidy_request(
                 .reply_permission(directory, request, &reply)
                 .await
         }
-        Subject::Question { .. } => link.client.reject_question(directory, request).await,
+        Subject::Question { .. } | Subject::WorkspaceWrite { .. } => {
+            link.client.reject_question(directory, request).await
+        }
     };
     if let Err(error) = refused {
         // It is tried again when the lists are next read.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use countersign_core::ask::{Ask, AskState, Door};
 use countersign_core::digest::Digest;
 use countersign_core::event::Delta;
-use countersign_core::session::{Activity, Item, Session, ToolStatus, Turn, TurnOutcome};
+use countersign_core::session::{Activity, FileDiff, Item, Session, ToolStatus, Turn, TurnOutcome};
 use countersign_engine::opencode::{
-    EngineAsk, Message, Part, Permission, QuestionRequest, Signal, Status, permission_ask,
-    question_ask,
+    EngineAsk, Message, Part, Permission, QuestionRequest, Signal, Status, ToolState,
+    permission_ask, question_ask,
 };
 use countersign_store::{NewAsk, Opened};
 use serde_json::Value;
@@ -116,12 +116,11 @@ impl<'a> Intake<'a> {
             },
         )
         .await?;
-        let directory = &self.run.shared.workspace.path;
         let statuses = self
             .run
             .link
             .client
-            .statuses(directory)
+            .statuses(&session.directory)
             .await
             .map_err(BrokerError::Engine)?;
         if statuses.contains_key(native_id) {
@@ -166,10 +165,15 @@ impl<'a> Intake<'a> {
 
     async fn take_status(&self, session: &str, status: Status) -> Result<(), BrokerError> {
         let session = self.run.session(session).await?;
+        let live = &self.run.shared.live;
         match status {
             Status::Idle => self.run.take_idle(&session).await,
-            Status::Busy | Status::Unknown => self.run.take_busy(&session).await,
+            Status::Busy | Status::Unknown => {
+                live.beat(session.id);
+                self.run.take_busy(&session).await
+            }
             Status::Retry { message } => {
+                live.retries(session.id, &message);
                 let text =
                     format!("The model's provider failed, and opencode tries again: {message}");
                 self.put(&session, "retry", &Item::Notice { text }).await
@@ -192,6 +196,7 @@ impl<'a> Intake<'a> {
             return Ok(());
         };
         let session = self.run.session(&part.session_id).await?;
+        self.run.shared.live.progress(session.id);
         if matches!(item, Item::Tool { .. }) {
             self.place_words(&session).await?;
         }
@@ -267,7 +272,7 @@ pub(super) fn item(part: &Part, from_user: bool) -> Option<Item> {
             } else {
                 state.error.clone()
             },
-            changes: Vec::new(),
+            changes: changes(state),
             child: state
                 .metadata
                 .get("sessionId")
@@ -276,6 +281,18 @@ pub(super) fn item(part: &Part, from_user: bool) -> Option<Item> {
         }),
         _ => None,
     }
+}
+
+/// The change of a file that a tool call shows.
+fn changes(state: &ToolState) -> Vec<FileDiff> {
+    let patch = state.metadata.get("diff").and_then(Value::as_str);
+    let path = state.input.get("filePath").and_then(Value::as_str);
+    let changed = patch.zip(path).filter(|(patch, _)| !patch.is_empty());
+    let change = changed.map(|(patch, path)| FileDiff {
+        path: path.to_owned(),
+        patch: patch.to_owned(),
+    });
+    change.into_iter().collect()
 }
 
 impl EngineRun {
@@ -306,13 +323,13 @@ impl EngineRun {
             .as_object()
             .is_some_and(|fields| !fields.is_empty());
         let tool = permission.tool.as_ref().filter(|_| !said)?;
-        let directory = &self.shared.workspace.path;
+        let session = self.session(&permission.session_id).await.ok()?;
         let deadline = tokio::time::Instant::now() + INPUT_PATIENCE;
         loop {
             let call = self
                 .link
                 .client
-                .tool_call(directory, &permission.session_id, tool)
+                .tool_call(&session.directory, &permission.session_id, tool)
                 .await;
             let input = call
                 .ok()
@@ -344,7 +361,7 @@ impl EngineRun {
                     run: self.link.run,
                     session: session.id,
                     native_id: ask.native_id,
-                    directory: shared.workspace.path.clone(),
+                    directory: session.directory.clone(),
                     subject: ask.subject,
                     arguments: ask.arguments,
                     raw: ask.raw,
@@ -432,7 +449,15 @@ impl EngineRun {
         otherwise: Option<TurnOutcome>,
     ) -> Result<(), BrokerError> {
         let shared = &self.shared;
-        let turns = shared.store.open_turns(session.id).await?;
+        let mut turns = Vec::new();
+        for turn in shared.store.open_turns(session.id).await? {
+            // What the engine's last life left of it says nothing about how it ends: it is about to go on.
+            if !(shared.store.is_to_be_resumed(turn.id).await?
+                && self.is_unfinished(session, &turn).await?)
+            {
+                turns.push(turn);
+            }
+        }
         if turns.is_empty() {
             return Ok(());
         }
@@ -462,6 +487,24 @@ impl EngineRun {
         Ok(())
     }
 
+    /// Whether the engine died over a turn before that came to its end.
+    async fn is_unfinished(&self, session: &Session, turn: &Turn) -> Result<bool, BrokerError> {
+        let client = &self.link.client;
+        let messages: Vec<Message> = client
+            .messages(&session.directory, &session.native_id, VERDICT_MESSAGES)
+            .await
+            .map_err(BrokerError::Engine)?
+            .into_iter()
+            .map(|(message, _)| message)
+            .collect();
+        Ok(match verdict::outcome(&messages, &turn.native_id) {
+            Some(TurnOutcome::Completed) => false,
+            // What the provider said stands; everything else is how a death looks.
+            Some(TurnOutcome::Failed { .. }) => verdict::is_unfinished(&messages, &turn.native_id),
+            Some(TurnOutcome::Denied | TurnOutcome::Cancelled) | None => true,
+        })
+    }
+
     /// The newest messages of a session that has come to rest, once they say how its `turns` ended; nothing
     /// if it is busy again, when the next rest tells.
     async fn finished_messages(
@@ -470,7 +513,7 @@ impl EngineRun {
         turns: &[Turn],
     ) -> Result<Option<Vec<Message>>, BrokerError> {
         let client = &self.link.client;
-        let directory = &self.shared.workspace.path;
+        let directory = &session.directory;
         let deadline = tokio::time::Instant::now() + VERDICT_PATIENCE;
         let mut limit = VERDICT_MESSAGES;
         loop {

@@ -1,10 +1,10 @@
 //! Reconciles the ledger with what the engine says it holds: at the start, and after every gap.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use countersign_core::ask::{Ask, AskState, Withdrawal};
 use countersign_core::session::{Session, Turn};
-use countersign_engine::opencode::{Part, ToolReference};
+use countersign_engine::opencode::{Part, Status, ToolReference};
 use serde::Deserialize as _;
 
 use crate::error::BrokerError;
@@ -62,19 +62,43 @@ impl EngineRun {
 
     /// Takes in everything that the engine waits for, and returns what it calls that.
     pub(super) async fn take_held(&self) -> Result<HashSet<String>, BrokerError> {
-        let mut held = self.take_permissions().await?;
-        let directory = &self.shared.workspace.path;
-        let questions = self.link.client.questions(directory).await;
-        for (question, raw) in questions.map_err(BrokerError::Engine)? {
-            held.insert(question.id.clone());
-            self.take_question(question, raw).await?;
+        let mut held = HashSet::new();
+        for directory in self.directories().await? {
+            held.extend(self.take_permissions(&directory).await?);
+            let questions = self.link.client.questions(&directory).await;
+            for (question, raw) in questions.map_err(BrokerError::Engine)? {
+                held.insert(question.id.clone());
+                self.take_question(question, raw).await?;
+            }
         }
         Ok(held)
     }
 
+    /// Where the engine's sessions work: in the workspace, and in the worktrees of jobs. The engine lists what goes on by
+    /// directory.
+    pub(super) async fn directories(&self) -> Result<BTreeSet<String>, BrokerError> {
+        let Shared {
+            store, workspace, ..
+        } = &self.shared;
+        let at_work = store
+            .sessions_at_work(workspace.id, Session::OPENCODE)
+            .await?;
+        let worktrees = at_work.into_iter().map(|session| session.directory);
+        Ok(worktrees.chain([workspace.path.clone()]).collect())
+    }
+
+    /// What the engine's sessions are doing, in all directories.
+    pub(super) async fn statuses(&self) -> Result<HashMap<String, Status>, BrokerError> {
+        let mut statuses = HashMap::new();
+        for directory in self.directories().await? {
+            let some = self.link.client.statuses(&directory).await;
+            statuses.extend(some.map_err(BrokerError::Engine)?);
+        }
+        Ok(statuses)
+    }
+
     /// Takes in every permission that the engine waits for, and returns their ids.
-    async fn take_permissions(&self) -> Result<HashSet<String>, BrokerError> {
-        let directory = &self.shared.workspace.path;
+    async fn take_permissions(&self, directory: &str) -> Result<HashSet<String>, BrokerError> {
         let permissions = self.link.client.permissions(directory).await;
         let mut held = HashSet::new();
         for (permission, raw) in permissions.map_err(BrokerError::Engine)? {
@@ -87,17 +111,17 @@ impl EngineRun {
     /// Takes in what the engine waits for and has not told us yet, until there is nothing more: what is about
     /// to fall with a denial is in the ledger before it falls.
     pub(super) async fn take_unheard_permissions(&self) -> Result<(), BrokerError> {
-        let Shared {
-            store, workspace, ..
-        } = &self.shared;
+        let Shared { store, .. } = &self.shared;
         loop {
             let mut is_complete = true;
-            let held = self.link.client.permissions(&workspace.path).await;
-            for (permission, raw) in held.map_err(BrokerError::Engine)? {
-                let known = store.ask_by_native_id(self.link.run, &permission.id);
-                if known.await?.is_none() {
-                    is_complete = false;
-                    self.take_permission(permission, raw).await?;
+            for directory in self.directories().await? {
+                let held = self.link.client.permissions(&directory).await;
+                for (permission, raw) in held.map_err(BrokerError::Engine)? {
+                    let known = store.ask_by_native_id(self.link.run, &permission.id);
+                    if known.await?.is_none() {
+                        is_complete = false;
+                        self.take_permission(permission, raw).await?;
+                    }
                 }
             }
             if is_complete {
@@ -140,13 +164,7 @@ impl EngineRun {
     }
 
     async fn take_statuses(&self) -> Result<(), BrokerError> {
-        let directory = &self.shared.workspace.path;
-        let statuses = self
-            .link
-            .client
-            .statuses(directory)
-            .await
-            .map_err(BrokerError::Engine)?;
+        let statuses = self.statuses().await?;
         for native_id in statuses.keys() {
             let session = self.session(native_id).await?;
             self.take_busy(&session).await?;
@@ -172,7 +190,7 @@ impl EngineRun {
         let messages = self
             .link
             .client
-            .messages(&shared.workspace.path, &session.native_id, MISSED_MESSAGES)
+            .messages(&session.directory, &session.native_id, MISSED_MESSAGES)
             .await
             .map_err(BrokerError::Engine)?;
         let mut items = Vec::new();

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::BrokerError;
 use crate::supervisor::flights::Flights;
 use crate::supervisor::intake::Intake;
-use crate::supervisor::{Link, Report, Shared, courier, unended, unheard};
+use crate::supervisor::{Link, Report, Shared, courier, lookout};
 
 /// How long to wait before a broken event stream is opened again.
 const REOPEN: [Duration; 4] = [
@@ -80,8 +80,7 @@ impl EngineRun {
     pub(super) async fn attend(self: Arc<Self>, report: &Report, over: &CancellationToken) {
         let mut tasks = JoinSet::new();
         tasks.spawn(courier::carry(Arc::clone(&self), over.clone()));
-        tasks.spawn(unended::watch(Arc::clone(&self), over.clone()));
-        tasks.spawn(unheard::watch(Arc::clone(&self), over.clone()));
+        tasks.spawn(lookout::keep(Arc::clone(&self), over.clone()));
         let mut failures = 0;
         while !over.is_cancelled() {
             let listened = self.listen(report, &mut failures, over).await;
@@ -143,13 +142,17 @@ impl EngineRun {
             } else {
                 tokio::select! {
                     () = over.cancelled() => return Ok(()),
+                    () = self.shared.look_again.notified() => {
+                        self.reconcile().await?;
+                        continue;
+                    }
                     frame = next(&mut frames) => frame?,
                 }
             };
             if frame
                 .directory
                 .as_ref()
-                .is_some_and(|directory| *directory != self.shared.workspace.path)
+                .is_some_and(|directory| !self.shared.is_ours(directory))
             {
                 continue;
             }

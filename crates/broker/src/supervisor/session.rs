@@ -23,6 +23,29 @@ pub(crate) async fn remember_session(
     native: &native::Session,
     parent: Option<SessionId>,
 ) -> Result<Session, StoreError> {
+    let id = SessionId::generate(clock.now());
+    remember_session_as(
+        id,
+        store,
+        clock,
+        (workspace, engine),
+        directory,
+        native,
+        parent,
+    )
+    .await
+}
+
+/// Writes a session of the engine's down; one that is new is called `id`.
+pub(crate) async fn remember_session_as(
+    id: SessionId,
+    store: &Store,
+    clock: &Clock,
+    (workspace, engine): (WorkspaceId, &str),
+    directory: &str,
+    native: &native::Session,
+    parent: Option<SessionId>,
+) -> Result<Session, StoreError> {
     let now = clock.now();
     let known = store
         .session_by_native_id(workspace, engine, &native.id)
@@ -35,7 +58,7 @@ pub(crate) async fn remember_session(
             ..known
         },
         None => Session {
-            id: SessionId::generate(now),
+            id,
             workspace,
             engine: engine.to_owned(),
             native_id: native.id.clone(),
@@ -108,15 +131,23 @@ impl EngineRun {
         if known.is_none() && self.link.ours {
             self.impose_rules(&native.id).await;
         }
+        let directory = if self.shared.is_ours(&native.directory) {
+            &native.directory
+        } else {
+            &workspace.path
+        };
         let session = remember_session(
             &self.shared.store,
             &self.shared.clock,
             (workspace.id, Session::OPENCODE),
-            &workspace.path,
+            directory,
             native,
             parent,
         )
         .await?;
+        if let Some(parent) = parent {
+            self.shared.live.watch_child(parent, session.id);
+        }
         if known.is_none() && parent.is_none() && self.link.ours {
             self.alarm(
                 None,

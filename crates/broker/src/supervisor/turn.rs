@@ -19,7 +19,7 @@ pub(crate) fn message_id(turn: TurnId) -> String {
 }
 
 /// What the engine is to call the words in the message of a turn.
-fn part_id(turn: TurnId) -> String {
+pub(crate) fn part_id(turn: TurnId) -> String {
     format!("prt_{}", digits(turn))
 }
 

@@ -5,49 +5,16 @@
 //! A tool that waits for leave nobody knows it wants would wait for ever.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
 
 use countersign_core::ask::AskState;
-use countersign_core::session::Session;
-use tokio_util::sync::CancellationToken;
 
 use crate::error::BrokerError;
 use crate::supervisor::run::EngineRun;
 
-/// How often is looked, while something goes on.
-const LOOK: Duration = Duration::from_secs(2);
-
-/// Takes in what the engine holds and has not told until `over`.
-pub(super) async fn watch(run: Arc<EngineRun>, over: CancellationToken) {
-    let following = run.following();
-    loop {
-        tokio::select! {
-            () = over.cancelled() => return,
-            () = tokio::time::sleep(LOOK) => {}
-        }
-        // Until then the lists are read anyway.
-        if !*following.borrow() {
-            continue;
-        }
-        if let Err(error) = run.take_unheard().await {
-            // The engine or the ledger cannot be reached, which others say loudly enough.
-            tracing::debug!(
-                error = &error as &dyn std::error::Error,
-                "the engine's requests could not be watched"
-            );
-        }
-    }
-}
-
 impl EngineRun {
-    async fn take_unheard(&self) -> Result<(), BrokerError> {
+    /// Takes in what the engine holds and has not told.
+    pub(super) async fn take_unheard(&self) -> Result<(), BrokerError> {
         let store = &self.shared.store;
-        let workspace = self.shared.workspace.id;
-        let at_work = store.sessions_at_work(workspace, Session::OPENCODE).await?;
-        if at_work.is_empty() {
-            return Ok(());
-        }
         let known: HashSet<String> = self.live_requests().await?;
         self.take_held().await?;
         let fresh: Vec<String> = self

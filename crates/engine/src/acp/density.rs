@@ -1,33 +1,47 @@
-//! JSON as a tree, if it is not too dense: each value of a tree takes a hundred times the memory of its text, so
-//! that a line that is short enough to be read could still fill the memory.
+//! JSON as a tree, if it is neither too dense nor too deep: each value of a tree takes a hundred times the memory of its
+//! text, so that a line that is short enough to be read could still fill the memory; and what is nested as deeply as can
+//! be read cannot be read any more once it is part of something else, such as an item of a transcript.
 
 use serde::de::Error as _;
 use serde_json::Value;
 
 /// The most values in one piece of JSON that becomes a tree; no message of the protocol comes near.
 const VALUES: usize = 10_000;
+/// The most levels in it: 128 can be read, and whatever it becomes a part of has a few.
+const LEVELS: usize = 110;
 
-/// The tree of `text`; an error if it is no JSON, or too dense.
+/// The tree of `text`; an error if it is no JSON, or too dense or too deep.
 pub(super) fn tree(text: &str) -> Result<Value, serde_json::Error> {
     if is_dense(text) {
-        return Err(serde_json::Error::custom("it holds too many values"));
+        return Err(serde_json::Error::custom(
+            "it holds too many values, or too deep ones",
+        ));
     }
     serde_json::from_str(text)
 }
 
-/// Whether `text`, which is JSON, holds more values than a tree may.
+/// Whether `text`, which is JSON, holds more values or more levels than a tree may.
 pub(super) fn is_dense(text: &str) -> bool {
-    // Each value has at least one byte of its own, and one that parts it from the next.
-    if text.len() < 2 * VALUES {
+    // Each level has at least two bytes of its own, and each value one, and one that parts it from the next.
+    if text.len() < 2 * LEVELS {
         return false;
     }
-    let (mut values, mut in_string, mut escaped) = (1, false, false);
+    let (mut values, mut level, mut in_string, mut escaped) = (1, 0_usize, false, false);
     for byte in text.bytes() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if in_string => escaped = true,
             b'"' => in_string = !in_string,
-            b',' | b'[' | b'{' if !in_string => values += 1,
+            _ if in_string => {}
+            b',' => values += 1,
+            b'[' | b'{' => {
+                values += 1;
+                level += 1;
+                if level > LEVELS {
+                    return true;
+                }
+            }
+            b']' | b'}' => level = level.saturating_sub(1),
             _ => {}
         }
     }
@@ -44,6 +58,20 @@ mod tests {
         assert!(tree(&dense).unwrap_err().to_string().contains("too many"));
         let sparse = format!("[{}0]", "0,".repeat(VALUES - 10));
         assert!(tree(&sparse).is_ok());
+    }
+
+    #[test]
+    fn what_is_nested_too_deeply_becomes_no_tree() {
+        let nested = |levels| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(
+            tree(&nested(LEVELS + 1))
+                .unwrap_err()
+                .to_string()
+                .contains("too deep")
+        );
+        assert!(tree(&nested(LEVELS)).is_ok());
+        let beside = format!("[{}{{}}]", "[[]],".repeat(LEVELS));
+        assert!(tree(&beside).is_ok(), "one after the other is not deep");
     }
 
     #[test]

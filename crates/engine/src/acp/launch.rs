@@ -12,7 +12,7 @@ use crate::environment::allowed_environment;
 use crate::keeper::{KeeperSpec, ReadyRule, Streams};
 
 /// Marks everything that belongs to one life of an engine.
-const MARK: &str = "COUNTERSIGN_RUN";
+const MARK: &str = crate::process::RUN_MARK;
 
 /// An agent that is to be started.
 #[derive(Debug, Clone)]

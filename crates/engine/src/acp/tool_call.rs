@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use countersign_core::session::{FileDiff, Item, ToolStatus};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use similar::{Algorithm, TextDiff};
 
 use crate::acp::density::{is_dense, tree};
 use crate::acp::fields::Fields;
+use crate::difference;
 
 /// The most calls that are kept.
 const CALLS: usize = 512;
@@ -166,18 +166,8 @@ pub fn patience() -> Instant {
 impl FileChange {
     /// The change as a unified difference, whole; a coarser one will do after `deadline`.
     pub fn patch(&self, deadline: Instant) -> String {
-        let old = self.old.as_deref().unwrap_or_default();
-        let before = match &self.old {
-            Some(_) => self.path.as_str(),
-            None => "/dev/null",
-        };
-        TextDiff::configure()
-            .algorithm(Algorithm::Myers)
-            .deadline(deadline)
-            .diff_lines(old, self.new.as_str())
-            .unified_diff()
-            .header(before, &self.path)
-            .to_string()
+        let after = Some(self.new.as_str());
+        difference::unified(&self.path, self.old.as_deref(), after, deadline)
     }
 
     fn in_transcript(&self, deadline: Instant) -> FileDiff {

@@ -176,7 +176,9 @@ mod tests {
     fn subject(permission: Permission, input: Option<&Value>) -> (Vec<String>, Vec<Shown>) {
         match permission_ask(permission, Value::Null, input).subject {
             Subject::Permission { targets, shown, .. } => (targets, shown),
-            Subject::Question { .. } => panic!("a permission became a question"),
+            Subject::Question { .. } | Subject::WorkspaceWrite { .. } => {
+                panic!("a permission became something else")
+            }
         }
     }
 

@@ -24,7 +24,7 @@ const PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
 /// The user that opencode expects unless it is told otherwise.
 const USER: &str = "opencode";
 /// Marks everything that belongs to one life of an engine.
-const MARK: &str = "COUNTERSIGN_RUN";
+const MARK: &str = crate::process::RUN_MARK;
 /// Below what the system hands out to outgoing connections.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 

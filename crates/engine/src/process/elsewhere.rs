@@ -26,6 +26,10 @@ pub(super) struct Seen {
     pub(super) alive: bool,
 }
 
+pub(super) fn age(_start_time: u64) -> Option<Duration> {
+    None
+}
+
 pub(super) fn look(pid: u32) -> io::Result<Option<Seen>> {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return Ok(None);

@@ -50,6 +50,11 @@ impl ProcessIdentity {
         platform::exited(self).await
     }
 
+    /// How long ago it was started, where that can be known.
+    pub fn age(self) -> Option<std::time::Duration> {
+        platform::age(self.start_time)
+    }
+
     /// Sends `signal` to this very process; a process that is gone is no error.
     pub(crate) fn send(self, signal: Signal) -> io::Result<()> {
         platform::send(self, signal)

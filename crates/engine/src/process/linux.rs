@@ -42,6 +42,17 @@ pub(super) fn look(pid: u32) -> io::Result<Option<Seen>> {
     }
 }
 
+/// Returns how long ago it was that `start_time` ticks had passed since the machine booted.
+pub(super) fn age(start_time: u64) -> Option<std::time::Duration> {
+    /// What the kernel tells user space of its clock, whatever it is inside.
+    const TICKS_PER_SECOND: u64 = 100;
+    let text = fs::read_to_string("/proc/uptime").ok()?;
+    let up: f64 = text.split_whitespace().next()?.parse().ok()?;
+    let up = std::time::Duration::try_from_secs_f64(up).ok()?;
+    let started = std::time::Duration::from_millis(start_time * 1_000 / TICKS_PER_SECOND);
+    Some(up.saturating_sub(started))
+}
+
 /// Returns the whole process table, as far as it stood still while it was read.
 pub(super) fn everyone() -> io::Result<Vec<(u32, Seen)>> {
     let mut table = Vec::new();

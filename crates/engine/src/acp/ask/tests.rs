@@ -47,7 +47,9 @@ fn permission(ask: &EngineAsk) -> (&str, &[String], &[Shown]) {
             targets,
             shown,
         } => (tool, targets, shown),
-        Subject::Question { .. } => panic!("a permission became a question"),
+        Subject::Question { .. } | Subject::WorkspaceWrite { .. } => {
+            panic!("a permission became something else")
+        }
     }
 }
 

@@ -32,7 +32,9 @@ fn ask(params: &Value) -> Vec<Question> {
     assert_eq!(ask.person, Some(PersonNeeded::Question));
     match ask.subject {
         Subject::Question { questions } => questions,
-        Subject::Permission { .. } => panic!("a question became a permission"),
+        Subject::Permission { .. } | Subject::WorkspaceWrite { .. } => {
+            panic!("a question became something else")
+        }
     }
 }
 

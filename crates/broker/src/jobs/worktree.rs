@@ -1,0 +1,240 @@
+//! Git worktrees of jobs: made beside the ledger on branches of their own, compared with what they began with, kept or
+//! discarded.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use countersign_core::job::{ChangedFile, JobId, Worktree, WorktreeFate};
+use countersign_core::session::{FileDiff, Workspace};
+use tokio::process::Command;
+
+use crate::kept::worktrees_of;
+
+/// How long git may take.
+const LIMIT: Duration = Duration::from_mins(2);
+/// How many files of a comparison are looked at.
+const MOST_FILES: usize = 2_000;
+
+/// Makes the worktree of a job, or finds it.
+pub(super) async fn add(
+    data_directory: &Path,
+    workspace: &Workspace,
+    job: &JobId,
+) -> Result<Worktree, String> {
+    let repository = &workspace.path;
+    let place = worktrees_of(data_directory, workspace.id).join(job.as_str());
+    let path = place
+        .to_str()
+        .ok_or("the data directory is not UTF-8")?
+        .to_owned();
+    let branch = format!("countersign/{job}");
+    let reference = format!("refs/heads/{branch}");
+    if place.join(".git").exists() {
+        // A server before this one made it and could not say so.
+        let base = git(repository, &["rev-parse", "--verify", &reference]).await?;
+        return Ok(worktree(path, branch, &base));
+    }
+    let base = git(repository, &["rev-parse", "--verify", "HEAD"])
+        .await
+        .map_err(|why| format!("there is no commit to begin with: {why}"))?;
+    if let Some(parent) = place.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| error.to_string())?;
+    }
+    // What an interrupted one left is cleared away first; it held nothing yet.
+    git(repository, &["worktree", "prune"]).await?;
+    let base = base.trim();
+    git(
+        repository,
+        &["worktree", "add", "--quiet", "-B", &branch, &path, base],
+    )
+    .await?;
+    Ok(worktree(path, branch, base))
+}
+
+fn worktree(path: String, branch: String, base: &str) -> Worktree {
+    Worktree {
+        path,
+        branch,
+        base: base.trim().to_owned(),
+        fate: WorktreeFate::Open,
+    }
+}
+
+/// The files that differ from what a worktree began with, also those that git does not know yet.
+pub(super) async fn changed_files(worktree: &Worktree) -> Result<Vec<ChangedFile>, String> {
+    note_new_files(worktree).await?;
+    let numbers = git(
+        &worktree.path,
+        &["diff", "--numstat", "-z", "--no-renames", &worktree.base],
+    )
+    .await?;
+    let files = numbers.split('\0').filter_map(|line| {
+        let mut fields = line.splitn(3, '\t');
+        let (added, removed) = (fields.next()?, fields.next()?);
+        Some(ChangedFile {
+            path: fields.next()?.to_owned(),
+            added: added.parse().ok(),
+            removed: removed.parse().ok(),
+        })
+    });
+    Ok(files.take(MOST_FILES).collect())
+}
+
+/// The differences from what a worktree began with, or between that and its branch, if the worktree is gone.
+pub(super) async fn diff(repository: &str, worktree: &Worktree) -> Result<Vec<FileDiff>, String> {
+    let text = match worktree.fate {
+        WorktreeFate::Open => {
+            note_new_files(worktree).await?;
+            git(
+                &worktree.path,
+                &[
+                    "diff",
+                    "--no-color",
+                    "--no-ext-diff",
+                    "--no-renames",
+                    &worktree.base,
+                ],
+            )
+            .await?
+        }
+        WorktreeFate::Kept => {
+            let range = format!("{}..{}", worktree.base, worktree.branch);
+            git(
+                repository,
+                &[
+                    "diff",
+                    "--no-color",
+                    "--no-ext-diff",
+                    "--no-renames",
+                    &range,
+                ],
+            )
+            .await?
+        }
+        WorktreeFate::Discarded => return Ok(Vec::new()),
+    };
+    Ok(by_file(&text))
+}
+
+/// Commits what was changed on the worktree's branch, and removes the worktree.
+pub(super) async fn keep(
+    repository: &str,
+    worktree: &Worktree,
+    title: &str,
+    job: &JobId,
+) -> Result<(), String> {
+    if Path::new(&worktree.path).exists() {
+        git(&worktree.path, &["add", "--all"]).await?;
+        let staged = git(&worktree.path, &["diff", "--cached", "--name-only"]).await?;
+        if !staged.trim().is_empty() {
+            let message = format!("{title}\n\nJob: {job}");
+            // It is not the person's commit until they make it theirs: nothing is signed, and no hook is run.
+            git(
+                &worktree.path,
+                &[
+                    "-c",
+                    "user.name=Countersign",
+                    "-c",
+                    "user.email=countersign@localhost",
+                    "-c",
+                    "commit.gpgsign=false",
+                    "commit",
+                    "--quiet",
+                    "--no-verify",
+                    "-m",
+                    &message,
+                ],
+            )
+            .await?;
+        }
+        git(
+            repository,
+            &["worktree", "remove", "--force", &worktree.path],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// Removes a worktree and its branch.
+pub(super) async fn discard(repository: &str, worktree: &Worktree) -> Result<(), String> {
+    if Path::new(&worktree.path).exists() {
+        git(
+            repository,
+            &["worktree", "remove", "--force", &worktree.path],
+        )
+        .await?;
+    }
+    git(repository, &["worktree", "prune"]).await?;
+    let reference = format!("refs/heads/{}", worktree.branch);
+    if git(
+        repository,
+        &["rev-parse", "--verify", "--quiet", &reference],
+    )
+    .await
+    .is_ok()
+    {
+        git(repository, &["branch", "--quiet", "-D", &worktree.branch]).await?;
+    }
+    Ok(())
+}
+
+/// Has git know of new files, without their content, so that they are in comparisons.
+async fn note_new_files(worktree: &Worktree) -> Result<(), String> {
+    git(&worktree.path, &["add", "--all", "--intent-to-add"])
+        .await
+        .map(drop)
+}
+
+/// The differences of each file.
+fn by_file(text: &str) -> Vec<FileDiff> {
+    let mut files: Vec<FileDiff> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        if let Some(names) = line.strip_prefix("diff --git a/") {
+            let names = names.trim_end();
+            // Both names are the same, for renames are not looked for.
+            let path = names.get(..names.len().saturating_sub(3) / 2);
+            files.push(FileDiff {
+                path: path.unwrap_or(names).to_owned(),
+                patch: String::new(),
+            });
+        }
+        if let Some(file) = files.last_mut() {
+            file.patch.push_str(line);
+        }
+    }
+    files
+}
+
+/// What git says to a command in `directory`, or why it did not do it. The repository's own programs (hooks, drivers of
+/// comparisons, watchers of files) are not run: an agent could have put them there.
+async fn git(directory: &str, arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new("git");
+    command
+        .args([
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "core.fsmonitor=false",
+        ])
+        .args(arguments)
+        .current_dir(directory)
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+        command.env_remove(name);
+    }
+    let output = tokio::time::timeout(LIMIT, command.output())
+        .await
+        .map_err(|_| format!("git took longer than {} s", LIMIT.as_secs()))?
+        .map_err(|error| format!("git could not be started: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(said.trim().to_owned())
+}

@@ -1,0 +1,253 @@
+//! Notifications: the events are looked through for what people want to be told of, and each target works off what is to
+//! be told to it.
+//!
+//! What is to be told is a row before the cursor goes past its event, so a killed server misses nothing; an attempt is
+//! counted before it is made, so nothing is tried for ever. A receiver may get the same notification twice, with the same
+//! id. See `consumer.rs` and `queue.rs`.
+
+mod consumer;
+mod details;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use countersign_core::grant::{Caller, Forbidden, Grant};
+use countersign_core::id::{NotificationId, WorkspaceId};
+use countersign_core::notification::{Message, Notification, NotificationState};
+use countersign_core::time::Clock;
+use countersign_notify::{Attempt, Surroundings, Target};
+use countersign_store::{NotificationFilter, Record, Store, StoreError};
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::Broker;
+use crate::error::BrokerError;
+use crate::settings::Settings;
+use crate::supervisor::Supervisors;
+
+/// What the events are looked through as.
+const CONSUMER: &str = "notifications";
+/// The folder of the data directory that has the worktrees of workspaces.
+const WORKTREES: &str = "worktrees";
+/// More dead letters than anybody puts back at once.
+const MOST_RETRIED: i64 = 10_000;
+
+/// Who is told of what. Clones are of the same.
+#[derive(Clone)]
+pub(crate) struct Notifications {
+    targets: Arc<[Queue]>,
+    store: Store,
+    clock: Clock,
+    supervisors: Supervisors,
+    /// Where agents work besides the workspaces.
+    worktrees: PathBuf,
+    ending: CancellationToken,
+}
+
+/// A target, and the wake-up of who works for it.
+struct Queue {
+    target: Target,
+    more: Notify,
+}
+
+/// How a try of a target ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetTried {
+    /// It took the message.
+    Took,
+    /// It did not, for this reason, and this is the last of what it said.
+    DidNot {
+        /// Why.
+        problem: String,
+        /// What it said.
+        output: Option<String>,
+    },
+}
+
+impl Notifications {
+    /// Takes up where the last server was. From when this returns on, nothing that happens is missed.
+    pub(crate) async fn take_up(
+        settings: &Settings,
+        store: &Store,
+        clock: &Clock,
+        supervisors: &Supervisors,
+        ending: &CancellationToken,
+    ) -> Result<Self, StoreError> {
+        let targets = settings.notify.clone();
+        let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+        let buried = store.bury_strays(&names, clock.now()).await?;
+        if buried > 0 {
+            tracing::warn!(
+                count = buried,
+                "notifications for targets that are configured no more are dead letters now"
+            );
+        }
+        if targets.is_empty() {
+            // Whoever is configured one day is not told of all that happened until then.
+            store.forget_cursor(CONSUMER).await?;
+        } else if store.cursor(CONSUMER).await?.is_none() {
+            let head = store.refresh_head().await?;
+            store.move_cursor(CONSUMER, head).await?;
+        }
+        let queue = |target| Queue {
+            target,
+            more: Notify::new(),
+        };
+        Ok(Self {
+            targets: targets.into_iter().map(queue).collect(),
+            store: store.clone(),
+            clock: clock.clone(),
+            supervisors: supervisors.clone(),
+            worktrees: settings.data_directory.join(WORKTREES),
+            ending: ending.clone(),
+        })
+    }
+
+    /// Starts the tasks, which end when the server does.
+    pub(crate) fn begin(&self, tasks: &TaskTracker) {
+        if self.targets.is_empty() {
+            return;
+        }
+        tasks.spawn(self.clone().follow_events());
+        for place in 0..self.targets.len() {
+            tasks.spawn(self.clone().work_off(place));
+        }
+    }
+
+    fn queue(&self, name: &str) -> Option<&Queue> {
+        self.targets.iter().find(|queue| queue.target.name == name)
+    }
+
+    /// What an attempt has to know of the machine, as it is now.
+    fn surroundings(&self) -> Surroundings {
+        let supervisors = self.supervisors.all();
+        let paths = supervisors
+            .iter()
+            .map(|supervisor| PathBuf::from(&supervisor.workspace().path));
+        Surroundings {
+            own_environment: std::env::vars_os().collect(),
+            workspaces: paths.chain(self.worktrees.canonicalize()).collect(),
+        }
+    }
+}
+
+impl Broker {
+    /// Whom the configuration says to tell.
+    pub fn notification_targets(&self, caller: &Caller) -> Result<Vec<Target>, BrokerError> {
+        caller.require(Grant::Administer)?;
+        let targets = self.notifications.targets.iter();
+        Ok(targets.map(|queue| queue.target.clone()).collect())
+    }
+
+    /// The newest notifications, newest first; only those that stand so, if it is said.
+    pub async fn notifications(
+        &self,
+        caller: &Caller,
+        state: Option<NotificationState>,
+        limit: i64,
+    ) -> Result<Vec<Notification>, BrokerError> {
+        caller.require(Grant::Administer)?;
+        let filter = NotificationFilter {
+            state,
+            workspace: caller.workspace(),
+        };
+        Ok(self.store.notifications(filter, limit).await?)
+    }
+
+    /// Puts a dead letter back into its target's queue.
+    pub async fn retry_notification(
+        &self,
+        caller: &Caller,
+        id: NotificationId,
+    ) -> Result<Notification, BrokerError> {
+        caller.require(Grant::Administer)?;
+        let missing = || BrokerError::missing("notification", id);
+        let found = self.store.notification(id).await?.ok_or_else(missing)?;
+        if !caller.sees(found.workspace) {
+            return Err(missing());
+        }
+        let Some(queue) = self.notifications.queue(&found.target) else {
+            return Err(BrokerError::Unable(format!(
+                "the configuration has no target `{}`, so nobody can be told",
+                found.target
+            )));
+        };
+        let now = self.clock.now();
+        let actor = caller.actor();
+        if !self.store.retry_notification(id, actor, now).await? {
+            return Err(BrokerError::Refused(format!(
+                "{id} is no dead letter: it is {}",
+                found.state.name()
+            )));
+        }
+        queue.more.notify_one();
+        self.store.notification(id).await?.ok_or_else(missing)
+    }
+
+    /// Puts every dead letter back whose target is still configured, and returns how many.
+    pub async fn retry_notifications(&self, caller: &Caller) -> Result<u64, BrokerError> {
+        let dead = Some(NotificationState::Dead);
+        let dead = self.notifications(caller, dead, MOST_RETRIED).await?;
+        let mut count = 0;
+        for letter in dead {
+            let Some(queue) = self.notifications.queue(&letter.target) else {
+                continue;
+            };
+            let now = self.clock.now();
+            let retried = self
+                .store
+                .retry_notification(letter.id, caller.actor(), now);
+            if retried.await? {
+                count += 1;
+                queue.more.notify_one();
+            }
+        }
+        Ok(count)
+    }
+
+    /// Tells a target that this is a test, once and at once.
+    pub async fn try_target(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<TargetTried, BrokerError> {
+        caller.require(Grant::Administer)?;
+        if caller.workspace().is_some() {
+            // A target is of the whole server.
+            return Err(Forbidden::OtherWorkspace.into());
+        }
+        let queue = self
+            .notifications
+            .queue(name)
+            .ok_or_else(|| BrokerError::missing("target", name))?;
+        let now = self.clock.now();
+        let message = Message::test(NotificationId::generate(now), now);
+        let record = Record {
+            action: "notification.test".to_owned(),
+            subject: name.to_owned(),
+            detail: json!({}),
+        };
+        self.store
+            .record(WorkspaceId::SERVER, caller.actor(), vec![record], now)
+            .await?;
+        let surroundings = self.notifications.surroundings();
+        // A task of its own: a client that goes away must not leave half a command behind.
+        let (target, ending) = (queue.target.clone(), self.ending.clone());
+        let trying = self
+            .tasks
+            .spawn(async move { target.send(&message, &surroundings, now, &ending).await });
+        match trying.await {
+            Ok(Attempt::Sent) => Ok(TargetTried::Took),
+            Ok(Attempt::Failed(failure)) => Ok(TargetTried::DidNot {
+                problem: failure.problem,
+                output: failure.output,
+            }),
+            Ok(Attempt::BrokenOff) | Err(_) => Err(BrokerError::Stopping),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Workspace writes: a client proposes one, somebody else answers, and only then are the bytes written.
+//!
+//! A write is an ask like any other: in the ledger before anybody hears of it, in the same inbox, answered once. What is
+//! different is who waits. A task of its own sees each proposal through to its end, so that the ask ends whatever becomes
+//! of the request that proposed it: a client that goes away withdraws it, and so does the end of the server.
+
+mod leave;
+mod proposal;
+mod waiting;
+
+pub use leave::Leave;
+pub use proposal::{Proposal, ProposedFile};
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use countersign_core::answer::Choice;
+use countersign_core::ask::{Ask, Door};
+use countersign_core::grant::{Caller, Grant};
+use countersign_core::id::{ActorId, AskId, WorkspaceId};
+use countersign_core::session::Workspace;
+use countersign_store::{Answered, Writer};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::Broker;
+use crate::error::BrokerError;
+use crate::writes::waiting::Waiting;
+
+/// What was said to a proposal.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It may be written now.
+    Allowed(Leave),
+    /// Somebody denied it; nothing is written.
+    Denied {
+        /// The ask, with who denied it and why.
+        ask: Ask,
+    },
+    /// Nobody answered in time; nothing is written.
+    Expired {
+        /// The ask.
+        ask: Ask,
+    },
+}
+
+/// Who proposed writes in this life of the server, and when no more are taken.
+#[derive(Clone)]
+pub(crate) struct Writers {
+    known: Arc<Mutex<HashMap<(WorkspaceId, ActorId), Writer>>>,
+    /// Where they write. What is kept here of a workspace never changes.
+    workspaces: Arc<Mutex<HashMap<WorkspaceId, Workspace>>>,
+    ending: CancellationToken,
+}
+
+impl Writers {
+    /// Nobody yet; all ends at the latest with `ending`.
+    pub(crate) fn new(ending: &CancellationToken) -> Self {
+        Self {
+            known: Arc::default(),
+            workspaces: Arc::default(),
+            ending: ending.child_token(),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<(WorkspaceId, ActorId), Writer>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn workspaces(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Workspace>> {
+        let workspaces = self.workspaces.lock();
+        workspaces.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Broker {
+    /// Proposes a write and waits for what is said to it, at most as long as the proposal stays open. `on_its_way` is
+    /// dropped when the ask is open for everybody to see, or never will be.
+    ///
+    /// Dropping the future withdraws the ask: the client went away. An answer that comes later writes nothing.
+    pub async fn propose(
+        &self,
+        caller: &Caller,
+        proposal: Proposal,
+        on_its_way: impl Send + 'static,
+    ) -> Result<Verdict, BrokerError> {
+        caller.require_in(Grant::Propose, proposal.workspace)?;
+        let workspace = self.writing_in(proposal.workspace).await?;
+        let (tell, told) = oneshot::channel();
+        let waiting = Waiting::new(self.clone(), workspace, caller.actor().clone(), proposal);
+        self.tasks.spawn(waiting.see_through(tell, on_its_way));
+        // It says something before it ends, unless it panics.
+        told.await.unwrap_or(Err(BrokerError::Stopping))
+    }
+
+    /// The workspace of a write.
+    async fn writing_in(&self, id: WorkspaceId) -> Result<Workspace, BrokerError> {
+        let known = self.writers.workspaces().get(&id).cloned();
+        if let Some(workspace) = known {
+            return Ok(workspace);
+        }
+        let workspace = self.store.workspace(id).await?;
+        let workspace = workspace.ok_or_else(|| BrokerError::missing("workspace", id))?;
+        self.writers.workspaces().insert(id, workspace.clone());
+        Ok(workspace)
+    }
+
+    /// The writes that wait for an answer and that the caller may see, oldest first.
+    pub async fn open_writes(&self, caller: &Caller) -> Result<Vec<Ask>, BrokerError> {
+        caller.require(Grant::Read)?;
+        Ok(self.store.open_writes(caller.workspace()).await?)
+    }
+
+    /// Answers a write; an ask of another kind does not exist here.
+    pub async fn answer_write(
+        &self,
+        caller: &Caller,
+        id: AskId,
+        choice: Choice,
+    ) -> Result<Answered, BrokerError> {
+        let ask = self.answerable(caller, id).await?;
+        if ask.door != Door::Workspace {
+            return Err(BrokerError::missing("workspace write", id));
+        }
+        self.answer(caller, &ask, choice).await
+    }
+
+    /// Ends every proposal that waits, because the server is about to stop, and takes no more.
+    pub fn stop_writes(&self) {
+        self.writers.ending.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests;

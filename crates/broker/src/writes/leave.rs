@@ -1,0 +1,122 @@
+//! Leave to write: used once, and given back if it is not.
+
+use std::fmt;
+
+use countersign_core::ask::Ask;
+use countersign_core::delivery::{Evidence, Undeliverable};
+use countersign_core::grant::Caller;
+use countersign_store::{Record, StoreError};
+use tokio::runtime::Handle;
+
+use crate::Broker;
+use crate::error::BrokerError;
+
+/// Leave to write what was proposed, this one time.
+///
+/// If it is dropped, nothing was written, and the ledger says so. Whoever writes therefore holds it in a task that the
+/// client's going away does not end.
+pub struct Leave {
+    /// In boxes: leave travels with the verdicts that carry none.
+    ask: Box<Ask>,
+    broker: Box<Broker>,
+    is_used: bool,
+}
+
+impl Leave {
+    pub(super) fn new(ask: Ask, broker: Broker) -> Self {
+        Self {
+            ask: Box::new(ask),
+            broker: Box::new(broker),
+            is_used: false,
+        }
+    }
+
+    /// The ask, with who allowed it.
+    pub fn ask(&self) -> &Ask {
+        &self.ask
+    }
+
+    fn use_up(mut self) -> Ask {
+        self.is_used = true;
+        self.ask.as_ref().clone()
+    }
+}
+
+impl fmt::Debug for Leave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leave")
+            .field("ask", &self.ask)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        if self.is_used {
+            return;
+        }
+        let why = if std::thread::panicking() {
+            Undeliverable::NotWritten {
+                message: "the server failed at it".to_owned(),
+            }
+        } else {
+            Undeliverable::ClientGone
+        };
+        let (id, store, now) = (
+            self.ask.id,
+            self.broker.store.clone(),
+            self.broker.clock.now(),
+        );
+        // Where nothing runs any more, the next server ends it.
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let giving_back = async move {
+            if let Err(error) = store.give_up(id, &why, now).await {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    ask.id = %id,
+                    "it could not be noted that `{id}` was not written"
+                );
+            }
+        };
+        drop(self.broker.tasks.spawn_on(giving_back, &runtime));
+    }
+}
+
+impl Broker {
+    /// Notes that what the leave was given for is done, and records with it what the caller did.
+    pub async fn wrote(
+        &self,
+        caller: &Caller,
+        leave: Leave,
+        evidence: Evidence,
+        records: Vec<Record>,
+    ) -> Result<(), BrokerError> {
+        let by = caller.actor().clone();
+        let (ask, store, now) = (leave.use_up(), self.store.clone(), self.clock.now());
+        self.note(async move { store.mark_written(&ask, &evidence, &by, records, now).await })
+            .await
+    }
+
+    /// Notes that nothing was written, and why.
+    pub async fn could_not_write(&self, leave: Leave, reason: &str) -> Result<(), BrokerError> {
+        let (ask, store, now) = (leave.use_up(), self.store.clone(), self.clock.now());
+        let why = Undeliverable::NotWritten {
+            message: reason.to_owned(),
+        };
+        self.note(async move { store.give_up(ask.id, &why, now).await.map(drop) })
+            .await
+    }
+
+    /// Writes something down to the end, whether or not anybody waits for it.
+    async fn note(
+        &self,
+        writing: impl Future<Output = Result<(), StoreError>> + Send + 'static,
+    ) -> Result<(), BrokerError> {
+        let noted = self.tasks.spawn(writing).await;
+        // It fails only by panicking, or with the runtime.
+        noted.map_err(|_| BrokerError::Stopping)??;
+        Ok(())
+    }
+}
