@@ -10,6 +10,8 @@ pub(crate) mod door;
 pub(crate) mod engines;
 pub(crate) mod events;
 pub(crate) mod health;
+pub(crate) mod jobs;
+pub(crate) mod notifications;
 pub(crate) mod pairing;
 pub(crate) mod refusals;
 pub(crate) mod rules;

@@ -153,6 +153,7 @@ impl From<Forbidden> for ApiError {
         let details = match &error {
             Forbidden::MissingGrant(grant) => json!({ "grant": grant }),
             Forbidden::OtherWorkspace => json!({}),
+            Forbidden::OwnProposal => json!({ "reason": "own_proposal" }),
         };
         Self::new(
             StatusCode::FORBIDDEN,
@@ -175,8 +176,11 @@ impl From<BrokerError> for ApiError {
             BrokerError::Unable(message) => Self::unprocessable(message),
             BrokerError::UnfitSetting(unfit) => Self::invalid(unfit.field, &unfit.problem)
                 .with_details(json!({ "field": unfit.field, "offered": unfit.offered })),
-            BrokerError::Refused(message) => Self::conflict(message),
+            BrokerError::Refused(message) | BrokerError::Conflict(message) => {
+                Self::conflict(message)
+            }
             BrokerError::EngineUnavailable(message) => Self::unavailable(message),
+            BrokerError::Stopping => Self::unavailable(error.to_string()),
             BrokerError::Engine(cause) => {
                 let refusal = Self::unavailable(format!("the engine did not do it: {cause}"));
                 Self {

@@ -81,12 +81,16 @@ pub(crate) async fn tail(server: Arc<Server>) {
 async fn hand_out_events(server: &Server, mut seen: i64) -> i64 {
     loop {
         match Box::pin(server.broker.events_after(seen, PAGE)).await {
-            Ok(events) if events.is_empty() => return seen,
             Ok(events) => {
+                // Whatever comes after a page that is not full raises the head again.
+                let is_last = i64::try_from(events.len()).is_ok_and(|read| read < PAGE);
                 for event in events {
                     seen = event.seq;
                     server.metrics.observe(&event);
                     server.feed.hand_out(Frame::event(&event));
+                }
+                if is_last {
+                    return seen;
                 }
             }
             Err(error) => {

@@ -12,11 +12,13 @@ mod endpoints;
 mod error;
 mod extract;
 mod feed;
+mod front;
 mod gate;
 mod headers;
 mod listener;
 mod metrics;
 mod origin;
+mod presence;
 mod remainder;
 mod requests;
 mod router;
@@ -24,7 +26,12 @@ mod settings;
 mod state;
 mod streams;
 
+pub use axum::body::Body;
+pub use axum::extract::Request;
+pub use axum::response::Response;
 pub use endpoints::engines::engine_offers;
+pub use front::{Answering, Front, Routes};
+pub use presence::Presence;
 pub use router::openapi;
 pub use settings::{Limits, ServerSettings};
 
@@ -42,7 +49,8 @@ use crate::state::Server;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4_096;
 
-/// Serves `broker` on `tcp` and, for people at this machine, on `unix` until `shutdown`.
+/// Serves `broker` on `tcp` and, for people at this machine, on `unix` until `shutdown`; `front` is asked first, if there
+/// is one.
 ///
 /// At `shutdown` no connection is accepted any more, event streams end at once, and requests that are under
 /// way have [`Limits::drain_time`] to finish.
@@ -51,6 +59,7 @@ pub async fn serve(
     tcp: TcpListener,
     unix: Option<UnixListener>,
     settings: ServerSettings,
+    front: Option<Arc<Front>>,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
     let port = tcp.local_addr()?.port();
@@ -62,7 +71,7 @@ pub async fn serve(
     tasks.spawn(feed::tail(Arc::clone(&server)));
     tasks.spawn(streams::watch(Arc::clone(&server)));
 
-    let hub = Arc::new(Hub::new(server, tasks.clone()));
+    let hub = Arc::new(Hub::new(server, front, tasks.clone()));
     tasks.spawn(listener::accept(Listening::Tcp(tcp), Arc::clone(&hub)));
     if let Some(unix) = unix {
         tasks.spawn(listener::accept(Listening::Unix(unix), Arc::clone(&hub)));

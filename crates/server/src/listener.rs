@@ -9,7 +9,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use countersign_broker::{Broker, Placed};
 use rustix::process::{Resource, getrlimit};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -18,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Peer;
+use crate::front::{Front, Reception, Routes};
+use crate::presence::Presence;
 use crate::router::router;
 use crate::settings::Limits;
 use crate::state::Server;
@@ -47,26 +48,28 @@ pub(crate) enum Socket {
 
 /// What all connections share.
 pub(crate) struct Hub {
-    pub(crate) router: Router,
+    pub(crate) reception: Reception,
     pub(crate) limits: Limits,
     /// New requests are no longer taken.
     pub(crate) shutdown: CancellationToken,
     /// Connections are dropped as they are.
     pub(crate) abandoned: CancellationToken,
     broker: Broker,
+    presence: Presence,
     room: Arc<Semaphore>,
     tasks: TaskTracker,
 }
 
 impl Hub {
-    pub(crate) fn new(server: Arc<Server>, tasks: TaskTracker) -> Self {
+    pub(crate) fn new(server: Arc<Server>, front: Option<Arc<Front>>, tasks: TaskTracker) -> Self {
         let limits = server.settings.limits.clone();
         Self {
             room: Arc::new(Semaphore::new(room(limits.connections))),
             shutdown: server.shutdown.clone(),
             abandoned: CancellationToken::new(),
             broker: server.broker.clone(),
-            router: router(server),
+            presence: server.settings.presence.clone(),
+            reception: Reception::new(Routes::new(router(server), limits.clone()), front),
             limits,
             tasks,
         }
@@ -151,8 +154,10 @@ fn is_about_one_peer(error: &io::Error) -> bool {
 
 fn welcome(socket: Socket, peer: Peer, hub: &Arc<Hub>, place: OwnedSemaphorePermit) {
     let hub_of_connection = Arc::clone(hub);
+    let visit = hub.presence.enter();
     hub.tasks.spawn(async move {
         connection::converse(socket, peer, &hub_of_connection).await;
+        drop(visit);
         drop(place);
     });
 }

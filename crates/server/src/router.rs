@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 
 use crate::auth::PAGE_HEADER;
 use crate::endpoints::{
-    alarms, app, asks, attachments, audit, docs, door, engines, events, health, pairing, rules,
-    sessions, settings, tokens, workspaces,
+    alarms, app, asks, attachments, audit, docs, door, engines, events, health, jobs,
+    notifications, pairing, rules, sessions, settings, tokens, workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::Conduct;
@@ -79,6 +79,15 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(sessions::prompt_session))
         .routes(routes!(sessions::cancel_session))
         .routes(routes!(attachments::show_attachment))
+        .routes(routes!(jobs::list_jobs, jobs::hand_in_job))
+        .routes(routes!(jobs::heal_jobs))
+        .routes(routes!(jobs::show_job))
+        .routes(routes!(jobs::ended_job))
+        .routes(routes!(jobs::cancel_job))
+        .routes(routes!(jobs::job_log))
+        .routes(routes!(jobs::job_diff))
+        .routes(routes!(jobs::keep_job))
+        .routes(routes!(jobs::discard_job))
         .routes(routes!(settings::show_settings, settings::change_settings))
         .routes(routes!(tokens::list_tokens, tokens::make_token))
         .routes(routes!(tokens::revoke_token))
@@ -86,10 +95,15 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(pairing::pair))
         .routes(routes!(pairing::sign_out))
         .routes(routes!(rules::list_rules, rules::make_rule))
+        .routes(routes!(rules::preview_rule))
         .routes(routes!(rules::revoke_rule))
         .routes(routes!(audit::list_audit))
         .routes(routes!(audit::verify_audit))
         .routes(routes!(alarms::list_alarms))
+        .routes(routes!(notifications::list_notifications))
+        .routes(routes!(notifications::retry_notifications))
+        .routes(routes!(notifications::retry_notification))
+        .routes(routes!(notifications::test_target))
         .routes(routes!(events::follow_events))
         .routes(routes!(door::begin_run))
         .routes(routes!(door::keep_run))

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::presence::Presence;
+
 /// What the server is told at its start.
 #[derive(Debug, Clone, Default)]
 pub struct ServerSettings {
@@ -12,6 +14,8 @@ pub struct ServerSettings {
     pub behind_proxy: bool,
     /// How much of everything is allowed.
     pub limits: Limits,
+    /// Where it is counted who is connected.
+    pub presence: Presence,
 }
 
 /// How much of everything is allowed.

@@ -1,12 +1,12 @@
-//! Rules: listed, made, taken back.
+//! Rules: listed, looked at before they are made, made, taken back.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use countersign_api::{NewRule, RuleList};
-use countersign_broker::RuleWish;
+use countersign_api::{NewRule, RuleList, RulePreview, RulePreviewRequest, RuleSample};
+use countersign_broker::{Foresight, Match, RuleGuess, RuleWish};
 use countersign_core::id::RuleId;
 use countersign_core::rule::Rule;
 use http::StatusCode;
@@ -19,6 +19,9 @@ use crate::state::Server;
 
 /// The longest life of a rule that can be asked for: ten years.
 const LONGEST_LIFE: Duration = Duration::from_hours(10 * 366 * 24);
+
+/// How many days a preview looks back if nothing else is said.
+const PREVIEW_DAYS: i64 = 7;
 
 /// Lists the rules, newest first.
 #[utoipa::path(get, path = "/api/v1/rules", tag = "rules",
@@ -55,6 +58,51 @@ pub(crate) async fn make_rule(
     };
     let rule = server.broker.make_rule(&admitted.caller, wish).await?;
     Ok((StatusCode::CREATED, Json(rule)))
+}
+
+/// Tells what a rule would have matched in the last days, had it been there. Nothing is changed by it.
+#[utoipa::path(post, path = "/api/v1/rules/preview", tag = "rules", request_body = RulePreviewRequest,
+    responses((status = 200, body = RulePreview), Refused, Missing, UnfitBody))]
+pub(crate) async fn preview_rule(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    extract::Json(request): extract::Json<RulePreviewRequest>,
+) -> Result<Json<RulePreview>, ApiError> {
+    let days = extract::within("days", request.days, 1..=90, PREVIEW_DAYS)?;
+    let guess = RuleGuess {
+        workspace: request.workspace,
+        session: request.session,
+        tool: request.tool,
+        matcher: request.matcher,
+    };
+    let span = Duration::from_hours(24 * days.unsigned_abs());
+    let seen = server
+        .broker
+        .preview_rule(&admitted.caller, guess, span)
+        .await?;
+    Ok(Json(told(seen)))
+}
+
+fn told(seen: Foresight) -> RulePreview {
+    let sample = |found: Match| RuleSample {
+        ask: found.ask,
+        session: found.session,
+        opened_at: found.opened_at,
+        targets: found.targets,
+        times: found.times,
+        state: found.phase,
+        denied: found.denied,
+    };
+    RulePreview {
+        since: seen.since,
+        looked_at: seen.looked_at,
+        complete: seen.complete,
+        count: seen.count,
+        denied: seen.denied,
+        sessions: seen.sessions,
+        open: seen.open,
+        samples: seen.samples.into_iter().map(sample).collect(),
+    }
 }
 
 /// Takes a rule back.

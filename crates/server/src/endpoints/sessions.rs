@@ -98,6 +98,9 @@ pub(crate) struct ItemQuery {
     /// Only those after this place.
     #[param(minimum = 0)]
     after: Option<i64>,
+    /// Only the newest, so many of them.
+    #[param(minimum = 1, maximum = 5000)]
+    last: Option<i64>,
 }
 
 /// Shows what was said and done in a session, in order.
@@ -111,11 +114,12 @@ pub(crate) async fn list_items(
     Query(query): Query<ItemQuery>,
 ) -> Result<Json<ItemList>, ApiError> {
     let after = extract::within("after", query.after, 0..=i64::MAX, 0)?;
+    let last = extract::within("last", query.last, 1..=ITEM_LIMIT, ITEM_LIMIT)?;
     let items = server
         .broker
-        .items(&admitted.caller, id, after, ITEM_LIMIT)
+        .items(&admitted.caller, id, after, last, ITEM_LIMIT)
         .await?;
-    Ok(Json(ItemList { items }))
+    Ok(Json(ItemList::new(items)))
 }
 
 /// Says something in a session. The same turn id again says nothing twice.

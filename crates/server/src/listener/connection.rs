@@ -10,7 +10,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tower::Service as _;
 
 use crate::auth::Peer;
 use crate::listener::{Hub, Socket};
@@ -43,8 +42,7 @@ where
 {
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        // Boxed, so that a stream that goes on for days does not keep the room that its request needed.
-        Box::pin(hub.router.clone().call(request.map(Body::new)))
+        hub.reception.take(request.map(Body::new))
     });
     let mut connection = pin!(
         http1::Builder::new()

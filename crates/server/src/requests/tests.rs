@@ -4,7 +4,9 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
 use countersign_api::ErrorCode;
-use countersign_broker::{Broker, EngineChoice, ForeignAnswer, Settings, Store, StoreError};
+use countersign_broker::{
+    Broker, EngineChoice, ForeignAnswer, JobCaps, Settings, Store, StoreError,
+};
 use countersign_core::time::Clock;
 use http::StatusCode;
 use http_body_util::BodyExt as _;
@@ -29,6 +31,8 @@ async fn server(directory: &TempDir) -> Arc<Server> {
         foreign_answer: ForeignAnswer::Abort,
         ask_expiry: None,
         lonely_limit_s: 60,
+        job_caps: JobCaps::default(),
+        notify: Vec::new(),
     };
     let broker = Broker::start(store, settings, Clock::System).await.unwrap();
     let settings = ServerSettings::default();

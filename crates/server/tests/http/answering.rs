@@ -13,6 +13,30 @@ fn path(ask: AskId) -> String {
 }
 
 #[tokio::test]
+async fn an_ask_that_is_nested_deeply_hides_no_other() {
+    let stage = Stage::new().await;
+    let client = stage.client(Role::Collaborator).await;
+    let (deep, other) = (stage.deep().await, stage.ask("cargo test").await);
+    // Reading it with the limit that readers have is the test.
+    let listed = client.get("/api/v1/asks?state=open").await.json();
+    let ids = listed["asks"].as_array().unwrap().iter();
+    let ids = ids.map(|ask| ask["id"].as_str().unwrap().to_owned());
+    assert_eq!(
+        ids.collect::<Vec<_>>(),
+        [other.id.to_string(), deep.id.to_string()]
+    );
+    let shown = client
+        .get(&format!("/api/v1/asks/{}", deep.id))
+        .await
+        .json();
+    assert!(shown["raw"].to_string().contains("core"), "{shown}");
+    let denied = client
+        .post(&path(deep.id), &json!({ "answer": "deny" }))
+        .await;
+    assert_eq!(denied.status, 200, "{denied:?}");
+}
+
+#[tokio::test]
 async fn the_first_answer_stands_and_the_second_is_told_who_was_first() {
     let stage = Stage::new().await;
     let collaborator = stage.browser(Role::Collaborator).await;

@@ -1,12 +1,15 @@
 //! Every route × every kind of caller.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use countersign_core::actor::ActorKind;
 use countersign_core::ask::Withdrawal;
 use countersign_core::attachment::{Attachment, AttachmentKind};
 use countersign_core::delivery::Evidence;
 use countersign_core::grant::{Grant, Role};
 use countersign_core::id::{AskId, AttachmentId, RuleId, RunId, SessionId, TokenId, TurnId};
-use countersign_store::{Attached, NewTurn};
+use countersign_core::notification::{Happening, Occasion};
+use countersign_store::{Attached, Happened, NewTurn, NotificationFilter};
 use http::Method;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -33,18 +36,29 @@ fn wants(operation: &str) -> (Wants, Value) {
         "me" | "sign_out" => (Wants::AnyCaller, Value::Null),
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
-        | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" => {
-            (Wants::Grant(Read), Value::Null)
-        }
+        | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" | "list_jobs"
+        | "show_job" | "ended_job" | "job_log" | "job_diff" => (Wants::Grant(Read), Value::Null),
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
-        "start_session" => (Wants::Grant(Prompt), json!({})),
+        "start_session" | "heal_jobs" => (Wants::Grant(Prompt), json!({})),
+        "hand_in_job" => (
+            Wants::Grant(Prompt),
+            json!({ "kind": "task", "prompt": "hello", "engine": "demo" }),
+        ),
         "prompt_session" => (Wants::Grant(Prompt), json!({ "text": "hello" })),
         // It wants `answer` as well, which every role has that has `prompt`.
         "change_settings" => (Wants::Grant(Prompt), json!({ "mode": "plan" })),
-        "cancel_session" | "list_earlier_sessions" => (Wants::Grant(Prompt), Value::Null),
-        "list_tokens" | "revoke_token" | "revoke_rule" | "list_audit" | "verify_audit" => {
-            (Wants::Grant(Administer), Value::Null)
+        "cancel_session" | "list_earlier_sessions" | "cancel_job" | "keep_job" | "discard_job" => {
+            (Wants::Grant(Prompt), Value::Null)
         }
+        "list_tokens"
+        | "revoke_token"
+        | "revoke_rule"
+        | "list_audit"
+        | "verify_audit"
+        | "list_notifications"
+        | "retry_notification"
+        | "retry_notifications"
+        | "test_target" => (Wants::Grant(Administer), Value::Null),
         "make_token" | "make_pairing" => (
             Wants::Grant(Administer),
             json!({ "name": "bob", "role": "viewer" }),
@@ -52,6 +66,10 @@ fn wants(operation: &str) -> (Wants, Value) {
         "make_rule" => (
             Wants::Grant(Administer),
             json!({ "tool": "edit", "verdict": "deny", "match": "glob", "pattern": "*.lock" }),
+        ),
+        "preview_rule" => (
+            Wants::Grant(Read),
+            json!({ "tool": "edit", "match": "glob", "pattern": "*.lock" }),
         ),
         "begin_run" => (
             Wants::Grant(Grant::Ask),
@@ -96,8 +114,12 @@ async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
         "show_session" | "list_items" | "prompt_session" | "cancel_session" | "show_settings"
         | "change_settings" => stage.session.to_string(),
         "show_attachment" => attachment(stage).await,
+        "show_job" | "ended_job" | "job_log" | "job_diff" | "cancel_job" | "keep_job"
+        | "discard_job" => job(stage).await,
         "revoke_token" => token(stage).await,
         "revoke_rule" => rule(stage).await,
+        "retry_notification" => dead_letter(stage).await,
+        "test_target" => return path.replace("{name}", "bell"),
         _ => String::new(),
     };
     path.replace("{id}", &id)
@@ -139,6 +161,18 @@ async fn attachment(stage: &Stage) -> String {
     id.to_string()
 }
 
+/// A job that has ended.
+async fn job(stage: &Stage) -> String {
+    let body = json!({ "kind": "task", "prompt": "look", "engine": "demo" });
+    let owner = Client::local(&stage.socket);
+    let made = owner.post("/api/v1/jobs", &body).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let id = made.json()["id"].as_str().unwrap().to_owned();
+    let ended = owner.get(&format!("/api/v1/jobs/{id}/ended")).await.json();
+    assert_eq!(ended["state"], "failed", "{ended}");
+    id
+}
+
 async fn token(stage: &Stage) -> String {
     let body = json!({ "name": "spare", "role": "viewer" });
     let made = Client::local(&stage.socket)
@@ -154,6 +188,35 @@ async fn rule(stage: &Stage) -> String {
         .await;
     assert_eq!(made.status, 201, "{made:?}");
     made.json()["id"].as_str().unwrap().to_owned()
+}
+
+/// A notification that was given up.
+async fn dead_letter(stage: &Stage) -> String {
+    static EVENT: AtomicI64 = AtomicI64::new(1);
+    let event = EVENT.fetch_add(1, Ordering::Relaxed);
+    let happened = Happened {
+        target: "bell".to_owned(),
+        event,
+        at: now(),
+        workspace: stage.workspace,
+        happening: Happening {
+            occasion: Occasion::AskOpened,
+            subject: AskId::generate(now()).to_string(),
+            session: None,
+        },
+    };
+    let store = &stage.store;
+    store
+        .add_notifications("tests", event, &[happened], now())
+        .await
+        .unwrap();
+    let newest = store.notifications(NotificationFilter::default(), 1).await;
+    let id = newest.unwrap()[0].id;
+    store
+        .bury_notification(id, "nobody was there", None, now())
+        .await
+        .unwrap();
+    id.to_string()
 }
 
 async fn call(client: &Client, method: &Method, path: &str, body: &Value) -> (u16, Value) {

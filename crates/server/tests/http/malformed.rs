@@ -43,6 +43,10 @@ async fn targets(stage: &Stage) -> Vec<Target> {
             "/api/v1/rules".to_owned(),
             json!({ "tool": "edit", "verdict": "deny", "match": "glob", "pattern": "*.md" }),
         ),
+        (
+            "/api/v1/rules/preview".to_owned(),
+            json!({ "tool": "edit", "match": "glob", "pattern": "*.md" }),
+        ),
     ];
     let owner = stage.client(Role::Owner).await;
     let agent = stage.client(Role::Agent).await;

@@ -1,14 +1,18 @@
 //! A server on a free port, with a workspace, an engine's asks and people's tokens.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use countersign_broker::{Broker, EngineChoice, ForeignAnswer, Settings, Store};
+use countersign_broker::{Broker, EngineChoice, ForeignAnswer, JobCaps, Settings, Store, Target};
 use countersign_core::ask::{Ask, Door, Question, Subject};
 use countersign_core::grant::Role;
 use countersign_core::id::{RunId, SessionId, WorkspaceId};
+use countersign_core::notification::{Interest, Schedule};
 use countersign_core::session::{Activity, Session};
 use countersign_core::time::{Clock, Timestamp};
+use countersign_notify::{CommandTarget, Way};
 use countersign_server::ServerSettings;
 use countersign_store::NewAsk;
 use rand::RngExt as _;
@@ -66,8 +70,14 @@ impl Stage {
         let unix = UnixListener::bind(&socket).unwrap();
         let shutdown = CancellationToken::new();
         let tasks = TaskTracker::new();
-        let serving =
-            countersign_server::serve(broker.clone(), tcp, Some(unix), settings, shutdown.clone());
+        let serving = countersign_server::serve(
+            broker.clone(),
+            tcp,
+            Some(unix),
+            settings,
+            None,
+            shutdown.clone(),
+        );
         tasks.spawn(async { serving.await.unwrap() });
         Self {
             store,
@@ -163,6 +173,17 @@ impl Stage {
         self.open(subject, json!({ "path": path })).await
     }
 
+    /// Leave to run a command, where what the engine sent is nested nearly as deeply as it can be read.
+    pub(crate) async fn deep(&self) -> Ask {
+        let subject = Subject::Permission {
+            tool: "bash".to_owned(),
+            targets: vec!["true".to_owned()],
+            shown: vec![],
+        };
+        let deep = (0..120).fold(json!("core"), |inner, _| json!([inner]));
+        self.open(subject, json!({ "deep": deep })).await
+    }
+
     /// A question to the user.
     pub(crate) async fn question(&self) -> Ask {
         let question = Question {
@@ -187,7 +208,7 @@ impl Stage {
             door: Door::Opencode,
             run: self.run,
             session: self.session,
-            raw: json!({ "id": native_id }),
+            raw: json!({ "id": native_id, "input": arguments }),
             native_id,
             directory: "/home/ada/project".to_owned(),
             subject,
@@ -216,6 +237,27 @@ fn broker_settings(directory: &TempDir) -> Settings {
         foreign_answer: ForeignAnswer::Abort,
         ask_expiry: None,
         lonely_limit_s: 60,
+        job_caps: JobCaps::default(),
+        notify: vec![bell()],
+    }
+}
+
+/// A target that takes everything and is told nothing by itself.
+fn bell() -> Target {
+    Target {
+        name: "bell".to_owned(),
+        interest: Interest {
+            occasions: BTreeSet::new(),
+            workspaces: BTreeSet::new(),
+        },
+        details: false,
+        schedule: Schedule::default(),
+        time_limit: Duration::from_secs(20),
+        way: Way::Command(CommandTarget {
+            program: "/bin/true".into(),
+            arguments: Vec::new(),
+            inherit: Vec::new(),
+        }),
     }
 }
 
