@@ -1,0 +1,240 @@
+//! One write, from its plan to its announcement.
+
+use std::sync::Arc;
+
+use countersign_broker::BrokerError;
+use countersign_core::digest::Digest;
+use countersign_workspace::{Act, Applied, ApplyError, Change, Plan};
+
+use crate::approvals::{Permit, Question};
+use crate::aside::{Pace, briefly};
+use crate::keys::Caller;
+use crate::refusal::Refusal;
+use crate::reloads::{Reason, Trigger};
+use crate::roster::Seat;
+use crate::surface::OpenWork;
+use crate::trail::{Deed, Trail};
+
+/// What it lately took to plan a write, and to have it on the disk.
+static PLANNING: Pace = Pace::new();
+static APPLYING: Pace = Pace::new();
+
+/// A write that a client wants, with the words for it.
+pub(crate) struct Wish {
+    /// What is to change.
+    pub(crate) change: Change,
+    /// What the host is asked.
+    pub(crate) question: String,
+    /// What the host is told that it is about.
+    pub(crate) paths: Paths,
+    /// What is recorded when it is done.
+    pub(crate) deed: Deed,
+    /// What is announced then.
+    pub(crate) news: News,
+}
+
+/// What a write is about.
+pub(crate) enum Paths {
+    /// These.
+    These(Vec<String>),
+    /// Whatever it would change.
+    Planned,
+}
+
+/// What is announced of a write.
+pub(crate) enum News {
+    /// Nothing.
+    None,
+    /// This, if anything changed.
+    Changed(Reason, Box<dyn FnOnce(&Plan) -> Trigger + Send>),
+    /// This, in any case.
+    Always(Reason, Box<dyn FnOnce(&Plan) -> Trigger + Send>),
+}
+
+/// Something that was done, with what is recorded and announced of it.
+pub(crate) struct Done<T> {
+    /// Identifies the bytes; nothing if no file is concerned.
+    pub(crate) digest: Option<Digest>,
+    /// What is recorded. If it is nothing, then nothing was done.
+    pub(crate) deeds: Vec<Deed>,
+    /// What is said to those who follow, once it is recorded.
+    pub(crate) announce: Box<dyn FnOnce(&OpenWork) + Send>,
+    /// What the client is told.
+    pub(crate) value: T,
+}
+
+impl OpenWork {
+    /// Plans what is wished for, has it approved, does it, records it and announces it.
+    pub(crate) async fn write(
+        self: &Arc<Self>,
+        caller: &Caller,
+        seat: &Arc<Seat>,
+        wish: Wish,
+    ) -> Result<(), Refusal> {
+        let Wish {
+            change,
+            question,
+            paths,
+            deed,
+            news,
+        } = wish;
+        let (permit, approved) = if self.asks_nobody() {
+            (Permit::NotNeeded, None)
+        } else {
+            let on_its_way = self.approvals.announce().await;
+            // What cannot be done is refused before anybody is asked.
+            let plan = planned(seat, change.clone()).await?;
+            let question = Question {
+                action: deed.action,
+                summary: question,
+                paths: paths.of(seat, &plan),
+                changes: plan.files.clone(),
+                fingerprint: plan.effect.digest(),
+            };
+            let permitting = self.permit_coming(caller, seat, question, on_its_way);
+            (permitting.await?, Some(plan))
+        };
+        let place = Arc::clone(seat);
+        self.carry_out(caller, seat, permit, async move {
+            let (plan, applied) = done(&place, change, approved).await?;
+            Ok(Done {
+                digest: Some(applied.digest),
+                deeds: vec![deed],
+                announce: Box::new(move |surface| surface.tell(&place, &plan, &applied, news)),
+                value: (),
+            })
+        })
+        .await
+    }
+
+    /// Does what may be done, whether or not somebody still waits for it, records it and announces it.
+    pub(crate) async fn carry_out<T: Send + 'static>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        seat: &Arc<Seat>,
+        permit: Permit,
+        doing: impl Future<Output = Result<Done<T>, Refusal>> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let surface = Arc::clone(self);
+        let (caller, seat) = (caller.clone(), Arc::clone(seat));
+        let carrying = self.tasks.spawn(async move {
+            let done = match doing.await {
+                Ok(done) => done,
+                Err(refusal) => {
+                    surface.give_back(permit, &refusal.message).await;
+                    return Err(refusal);
+                }
+            };
+            if done.deeds.is_empty() {
+                surface.give_back(permit, "nothing could be done").await;
+                return Ok(done.value);
+            }
+            let recorded = Trail::record(&seat, &caller, permit, done.digest, done.deeds).await;
+            // Also when it is not recorded: it is there for everybody to see.
+            (done.announce)(&surface);
+            recorded.map_err(|error| not_recorded(&error))?;
+            Ok(done.value)
+        });
+        carrying
+            .await
+            .unwrap_or_else(|error| Err(Refusal::internal(&error)))
+    }
+
+    /// Notes that what somebody allowed was not done.
+    async fn give_back(&self, permit: Permit, why: &str) {
+        let Permit::Given(leave) = permit else { return };
+        if let Err(error) = self.broker.could_not_write(leave, why).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "it could not be noted that an allowed write was not done"
+            );
+        }
+    }
+
+    fn tell(&self, seat: &Seat, plan: &Plan, applied: &Applied, news: News) {
+        let (reason, trigger) = match news {
+            News::Changed(reason, trigger) if applied.changed => (reason, trigger(plan)),
+            News::Always(reason, trigger) => (reason, trigger(plan)),
+            News::None | News::Changed(..) => return,
+        };
+        self.reloads.announce(&seat.entry.id, reason, trigger);
+    }
+}
+
+impl Paths {
+    fn of(self, seat: &Seat, plan: &Plan) -> Vec<String> {
+        match self {
+            Self::These(paths) => paths,
+            Self::Planned => {
+                let home = seat.files.home().path();
+                let paths = plan
+                    .files
+                    .iter()
+                    .map(|file| file.absolute(seat.files.path(), home));
+                paths
+                    .map(|path| path.to_string_lossy().into_owned())
+                    .collect()
+            }
+        }
+    }
+}
+
+async fn planned(seat: &Arc<Seat>, change: Change) -> Result<Plan, Refusal> {
+    let seat = Arc::clone(seat);
+    let planned = briefly(&PLANNING, move || seat.files.plan(&change)).await;
+    Ok(planned.ok_or_else(panicked)??)
+}
+
+/// Does what was approved, or `change` where nobody had to be asked.
+async fn done(
+    seat: &Arc<Seat>,
+    change: Change,
+    approved: Option<Plan>,
+) -> Result<(Plan, Applied), Refusal> {
+    let seat = Arc::clone(seat);
+    let doing = briefly(&APPLYING, move || match approved {
+        Some(plan) => seat.files.apply(&plan).map(|applied| (plan, applied)),
+        None => seat.files.carry_out(&change),
+    });
+    doing.await.ok_or_else(panicked)?.map_err(not_applied)
+}
+
+/// Why files were not written.
+pub(crate) fn not_applied(error: ApplyError) -> Refusal {
+    match error {
+        ApplyError::Changed => Refusal::new(
+            409,
+            "workspace_changed",
+            "The workspace changed while this waited; nothing was written. Send it again",
+        ),
+        ApplyError::Refused(refusal) => refusal.into(),
+        ApplyError::Write { .. } | ApplyError::HalfDone { .. } => Refusal::internal(&error),
+    }
+}
+
+/// It is done and the ledger does not know it: the client must not believe that nothing happened.
+fn not_recorded(error: &BrokerError) -> Refusal {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "something was done and could not be recorded"
+    );
+    Refusal::new(
+        500,
+        "not_recorded",
+        "It was done, but the ledger failed and has no record of it. Do not send it again",
+    )
+}
+
+/// The file system was asked and gave no answer.
+pub(crate) fn panicked() -> Refusal {
+    Refusal::new(500, "internal_error", "Unexpected server error")
+}
+
+/// Whether what a plan sets or writes was there before.
+pub(crate) fn replaces(plan: &Plan) -> bool {
+    plan.effect.acts.iter().any(|act| match act {
+        Act::Set { was, .. } => was.is_some(),
+        Act::Write { was, .. } => was.is_some(),
+        Act::Append { .. } | Act::Take { .. } | Act::Remove { .. } | Act::Delete { .. } => false,
+    })
+}
