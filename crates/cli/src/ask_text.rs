@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use countersign_api::AskView;
 use countersign_core::actor::{ActorKind, Surface};
 use countersign_core::answer::{Answer, Choice, Scope};
-use countersign_core::ask::AskPhase;
+use countersign_core::ask::{AskPhase, Subject};
 use countersign_core::delivery::{DeliveryState, Evidence};
 use countersign_core::time::Timestamp;
 use countersign_core::visible::visible;
@@ -99,21 +99,36 @@ pub(crate) fn standing(ask: &AskView, now: Timestamp) -> String {
         .answer
         .as_ref()
         .and_then(|answer| answer.choice.reason());
+    let is_write = matches!(ask.subject, Subject::WorkspaceWrite { .. });
     if reason.is_some() && !ask.door.tells_reasons() {
-        sentence.push_str(", and the agent does not get to read the reason");
+        let reader = if is_write { "client" } else { "agent" };
+        let untold = format!(", and the {reader} does not get to read the reason");
+        sentence.push_str(&untold);
     }
     let style = phase_style(ask.state);
     let why = ask.why.as_deref().map(visible).unwrap_or_default();
     let written = match ask.state {
         AskPhase::Open => write!(sentence, "open for {}", spoken(now.since(ask.opened_at))),
-        AskPhase::Answered => write!(sentence, "; {}", "on its way to the agent".style(style)),
+        AskPhase::Answered => {
+            let under_way = if is_write {
+                "being written"
+            } else {
+                "on its way to the agent"
+            };
+            write!(sentence, "; {}", under_way.style(style))
+        }
         AskPhase::Delivered => {
             let evidence = evidence(ask).map(|text| format!(" ({text})"));
             let delivered = "delivered".style(style);
             write!(sentence, "; {delivered}{}", evidence.unwrap_or_default())
         }
         AskPhase::Undeliverable => {
-            let undeliverable = "it never reached the agent".style(style);
+            let undeliverable = if is_write {
+                "it was not carried out"
+            } else {
+                "it never reached the agent"
+            };
+            let undeliverable = undeliverable.style(style);
             write!(sentence, "; {undeliverable}: {why}")
         }
         AskPhase::Expired | AskPhase::Withdrawn => {
@@ -134,6 +149,9 @@ fn evidence(ask: &AskView) -> Option<String> {
         Evidence::Reported { event } => format!("the plugin reported {}", visible(event)),
         Evidence::Written { .. } => "it was written to the agent's input".to_owned(),
         Evidence::ReportedWritten { .. } => "the proxy wrote it to the agent's input".to_owned(),
+        Evidence::Done => "it was done".to_owned(),
+        Evidence::FilesWritten { digest } => format!("the files were written, SHA-256 {digest}"),
+        Evidence::NothingWritten => "nothing was written".to_owned(),
     })
 }
 

@@ -14,7 +14,7 @@ use reqwest::{Method, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::discovery::{ServerFile, Surroundings};
+use crate::discovery::{ServerFile, Surroundings, openwork_servers};
 use crate::exit::Failure;
 
 mod address;
@@ -201,6 +201,21 @@ impl Connection {
             .await
     }
 
+    /// Posts to `path`, where the server may take up to `wait` to answer.
+    pub(crate) async fn post_nothing_waiting<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        wait: Duration,
+    ) -> anyhow::Result<Reply<T>> {
+        self.call(
+            Method::POST,
+            path,
+            Sent::<()>::Nothing,
+            REQUEST_LIMIT + wait,
+        )
+        .await
+    }
+
     /// Deletes what is at `path`.
     pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
         let request = self.request(Method::DELETE, path).timeout(REQUEST_LIMIT);
@@ -345,9 +360,26 @@ fn find_server(surroundings: &Surroundings) -> anyhow::Result<ServerFile> {
             data.join(crate::discovery::SERVER_FILE).display()
         )
     };
-    ServerFile::read(data)
-        .with_context(unreadable)?
-        .ok_or_else(|| no_server(format!("no server is running for {}", data.display())))
+    let own = ServerFile::read(data).with_context(unreadable)?;
+    if let Some(own) = own.as_ref().filter(|own| own.process_is_alive()) {
+        return Ok(own.clone());
+    }
+    match openwork_servers(data).as_slice() {
+        // One that has ended is found to be gone when it is called.
+        [] => own.ok_or_else(|| no_server(format!("no server is running for {}", data.display()))),
+        [(_, server)] => Ok(server.clone()),
+        several => {
+            let folders: Vec<_> = several
+                .iter()
+                .map(|(folder, server)| {
+                    format!("  COUNTERSIGN_DATA={} ({})", folder.display(), server.url)
+                })
+                .collect();
+            let sentence =
+                "several servers are running in the place of OpenWork's. Say which with one of";
+            Err(no_server(format!("{sentence}\n{}", folders.join("\n"))))
+        }
+    }
 }
 
 fn build_client(place: &Place, base: &str) -> anyhow::Result<reqwest::Client> {

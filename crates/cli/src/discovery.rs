@@ -8,8 +8,13 @@ use countersign_api::EngineOffers;
 use countersign_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::variables::{self, Variables};
+
 /// The runtime file's name within the data directory.
 pub const SERVER_FILE: &str = "server.json";
+
+/// Below this folder of the data directory are those of servers that stand in for OpenWork's.
+pub const OPENWORK_SERVERS: &str = "openwork-server";
 
 /// What the commands take from the process around them.
 #[derive(Clone, Default)]
@@ -26,6 +31,12 @@ pub struct Surroundings {
     pub directory: Option<PathBuf>,
     /// Looks which engines a server would find on this machine.
     pub engines: Option<LookForEngines>,
+    /// The program that a server can be started with; without it none is.
+    pub program: Option<PathBuf>,
+    /// The variables that mean something.
+    pub variables: Variables,
+    /// Where programs keep their configuration.
+    pub configuration: Option<PathBuf>,
 }
 
 /// Looks which engines a server would find on this machine. Only the whole program knows how: this crate knows what a
@@ -55,12 +66,33 @@ impl Surroundings {
             user: filled("USER"),
             directory: std::env::current_dir().ok(),
             engines: None,
+            program: None,
+            variables: Variables::of_this_process(),
+            configuration: configuration_directory(),
         }
+    }
+
+    /// The user's own configuration of opencode, whichever of its names it has.
+    pub(crate) fn opencode_config(&self) -> Option<PathBuf> {
+        let folder = self.configuration.as_deref()?.join("opencode");
+        let names = ["opencode.json", "opencode.jsonc", "config.json"];
+        let known = names.map(|name| folder.join(name));
+        let found = known.iter().find(|path| path.exists());
+        found.or(known.first()).cloned()
     }
 }
 
-/// The directory that holds the server's state: `COUNTERSIGN_DATA`, else `$XDG_STATE_HOME/countersign`,
-/// else `~/.local/state/countersign`.
+fn configuration_directory() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    set("XDG_CONFIG_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(|| set("HOME").map(|home| home.join(".config")))
+}
+
+/// The directory that holds the server's state, for every entry point the same.
+///
+/// It is `COUNTERSIGN_DATA`, else `OPENCODE_COMPANION_DATA`, else `$XDG_STATE_HOME/countersign`, else
+/// `~/.local/state/countersign`; never another program's directory.
 pub fn data_directory() -> Option<PathBuf> {
     choose_data_directory(|name| std::env::var_os(name))
 }
@@ -71,7 +103,8 @@ fn choose_data_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
-    set("COUNTERSIGN_DATA")
+    set(variables::DATA)
+        .or_else(|| set(variables::COMPANION_DATA))
         .or_else(|| {
             // A relative path in this variable is to be ignored, says its specification.
             set("XDG_STATE_HOME")
@@ -123,6 +156,22 @@ impl ServerFile {
     }
 }
 
+/// The servers that run and stand in for OpenWork's, each with its data directory.
+pub(crate) fn openwork_servers(data: &Path) -> Vec<(PathBuf, ServerFile)> {
+    let folders = std::fs::read_dir(data.join(OPENWORK_SERVERS));
+    let mut servers: Vec<_> = folders
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|folder| {
+            let server = ServerFile::read(&folder.path()).ok()??;
+            server.process_is_alive().then(|| (folder.path(), server))
+        })
+        .collect();
+    servers.sort_by(|(one, _), (other, _)| one.cmp(other));
+    servers
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,20 +189,51 @@ mod tests {
     fn the_data_directory_is_the_most_particular_one() {
         let all = [
             ("COUNTERSIGN_DATA", "/data"),
+            ("OPENCODE_COMPANION_DATA", "/companion"),
             ("XDG_STATE_HOME", "/state"),
             ("HOME", "/home/ada"),
         ];
         assert_eq!(chosen(&all), Some("/data".into()));
-        assert_eq!(chosen(&all[1..]), Some("/state/countersign".into()));
+        assert_eq!(chosen(&all[1..]), Some("/companion".into()));
+        assert_eq!(chosen(&all[2..]), Some("/state/countersign".into()));
         assert_eq!(
-            chosen(&all[2..]),
+            chosen(&all[3..]),
             Some("/home/ada/.local/state/countersign".into())
         );
         assert_eq!(chosen(&[]), None);
+        assert_eq!(chosen(&[("CLAUDE_PLUGIN_DATA", "/codex")]), None);
         assert_eq!(
             chosen(&[("XDG_STATE_HOME", "relative"), ("HOME", "/h")]),
             Some("/h/.local/state/countersign".into())
         );
+    }
+
+    #[test]
+    fn of_the_servers_for_openwork_those_that_run_are_found() {
+        let data = tempfile::tempdir().unwrap();
+        assert!(openwork_servers(data.path()).is_empty());
+        for (name, pid) in [
+            ("one", std::process::id()),
+            ("dead", u32::MAX),
+            ("empty", 0),
+        ] {
+            let folder = data.path().join(OPENWORK_SERVERS).join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            let server = ServerFile {
+                pid,
+                url: "http://127.0.0.1:1".to_owned(),
+                socket: folder.join("socket"),
+                version: "0".to_owned(),
+                started_at: Timestamp::from_micros(0),
+            };
+            if name != "empty" {
+                let text = serde_json::to_string(&server).unwrap();
+                std::fs::write(folder.join(SERVER_FILE), text).unwrap();
+            }
+        }
+        let found = openwork_servers(data.path());
+        assert_eq!(found.len(), 1);
+        assert!(found[0].0.ends_with("one"));
     }
 
     #[test]

@@ -2,16 +2,26 @@
 
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::Call;
 use crate::exit::Exit;
 
-mod machine;
+mod jobs;
+pub(crate) mod machine;
 mod server;
 
-/// Nothing to choose.
+/// What to do besides looking.
 #[derive(Debug, clap::Args)]
-pub struct Doctor {}
+pub struct Doctor {
+    /// Put right what can be put right without touching a file of yours: the data directory's mode, what a server
+    /// left that is gone, jobs that nothing can come of any more
+    #[arg(long)]
+    fix: bool,
+    /// Say where everything is, too
+    #[arg(long)]
+    verbose: bool,
+}
 
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -26,12 +36,11 @@ enum Finding {
 }
 
 /// One thing that was looked at.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq)]
 struct Check {
     name: &'static str,
     finding: Finding,
     message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
 
@@ -62,22 +71,27 @@ impl Check {
     }
 }
 
-pub(crate) async fn run(call: &mut Call<'_>, _: Doctor) -> anyhow::Result<Exit> {
-    let mut checks = Vec::new();
-    let elsewhere = call.options.url.is_some();
-    if !elsewhere {
-        checks.push(machine::data_directory(call.surroundings.data.as_deref()));
-    }
-    let engine_is_ready = server::check(call, &mut checks).await?;
-    if !elsewhere {
-        checks.push(machine::opencode(call.surroundings.path.as_deref(), engine_is_ready).await);
-        checks.push(machine::node(call.surroundings.path.as_deref()).await);
-    }
-    if call.json() {
-        call.output.json(&serde_json::to_string(&checks)?)?;
+pub(crate) async fn run(call: &mut Call<'_>, arguments: Doctor) -> anyhow::Result<Exit> {
+    let fixed = if arguments.fix {
+        jobs::fix(call).await?
     } else {
+        Vec::new()
+    };
+    let checks = look(call).await?;
+    if call.json() {
+        call.output
+            .json(&told(call, &arguments, &checks, &fixed).to_string())?;
+    } else {
+        for done in &fixed {
+            call.output.line(&format!("{}  {done}", "fixed".green()))?;
+        }
         for check in &checks {
             call.output.line(&line(check))?;
+        }
+        if arguments.verbose {
+            for line in jobs::places(call) {
+                call.output.line(&line)?;
+            }
         }
     }
     if checks.iter().any(|check| check.finding == Finding::Fail) {
@@ -87,15 +101,68 @@ pub(crate) async fn run(call: &mut Call<'_>, _: Doctor) -> anyhow::Result<Exit> 
     }
 }
 
+async fn look(call: &mut Call<'_>) -> anyhow::Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    let elsewhere = call.options.url.is_some();
+    if !elsewhere {
+        checks.push(machine::data_directory(call.surroundings.data.as_deref()));
+    }
+    let engine_is_ready = server::check(call, &mut checks).await?;
+    if !elsewhere {
+        checks.push(machine::opencode(call.surroundings.path.as_deref(), engine_is_ready).await);
+        checks.push(machine::node(call.surroundings.path.as_deref()).await);
+        checks.push(jobs::opencode_config(call));
+        checks.push(jobs::plugin_data(call));
+        checks.extend(jobs::disk(call.surroundings.data.as_deref()));
+    }
+    checks.extend(jobs::stuck(call).await);
+    Ok(checks)
+}
+
+/// The same for programs: our names for what was found, and those of the companion plugins.
+fn told(call: &Call<'_>, arguments: &Doctor, checks: &[Check], fixed: &[String]) -> Value {
+    let count = |finding| {
+        checks
+            .iter()
+            .filter(|check| check.finding == finding)
+            .count()
+    };
+    let checks: Vec<Value> = checks
+        .iter()
+        .map(|check| {
+            let status = match check.finding {
+                Finding::Ok => "PASS",
+                Finding::Warn => "WARN",
+                Finding::Fail => "FAIL",
+            };
+            json!({
+                "name": check.name, "finding": check.finding, "message": check.message,
+                "fix": check.fix, "status": status, "detail": check.message, "hint": check.fix,
+            })
+        })
+        .collect();
+    let workspace = call.surroundings.directory.as_deref();
+    json!({
+        "summary": {
+            "failures": count(Finding::Fail), "warnings": count(Finding::Warn),
+            "fix": arguments.fix,
+        },
+        "checks": checks,
+        "fixed": fixed,
+        "workspace": workspace.map(crate::jobs::root),
+        "stateRoot": call.surroundings.data,
+    })
+}
+
 fn line(check: &Check) -> String {
     let finding = match check.finding {
         Finding::Ok => "ok  ".green().to_string(),
         Finding::Warn => "warn".yellow().to_string(),
         Finding::Fail => "fail".red().to_string(),
     };
-    let head = format!("{finding}  {:<10}  {}", check.name, check.message);
+    let head = format!("{finding}  {:<15}  {}", check.name, check.message);
     match &check.fix {
-        Some(fix) => format!("{head}\n{:18}→ {fix}", ""),
+        Some(fix) => format!("{head}\n{:23}→ {fix}", ""),
         None => head,
     }
 }

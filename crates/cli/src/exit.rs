@@ -23,6 +23,8 @@ pub enum Exit {
     Over,
     /// There is no server to talk to.
     NoServer,
+    /// What was waited for has not ended; the commands of jobs say it with the 2 that scripts know.
+    StillRunning,
 }
 
 impl Exit {
@@ -31,7 +33,7 @@ impl Exit {
         match self {
             Self::Success => 0,
             Self::Failed => 1,
-            Self::Usage => 2,
+            Self::Usage | Self::StillRunning => 2,
             Self::SomebodyWasFirst => 3,
             Self::NotAllowed => 4,
             Self::NotFound => 5,

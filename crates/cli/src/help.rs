@@ -10,7 +10,8 @@ Exit codes:
   4  not allowed; the missing grant is printed
   5  no such ask, session, rule or token
   6  the ask is over without an answer; it is printed why
-  7  no server is running";
+  7  no server is running
+The commands of jobs have 0, 1 and 2 alone: done, failed, still running";
 
 macro_rules! help {
     ($(#[$doc:meta])* $name:ident, $examples:literal) => {
@@ -134,8 +135,142 @@ help!(
   countersign audit export > audit.jsonl"
 );
 help!(
+    /// `notifications`.
+    NOTIFICATIONS,
+    "  countersign notifications
+  countersign notifications --dead           what was given up, and why
+  countersign notifications retry 7hq2ac
+  countersign notifications retry --all
+  countersign notifications test phone"
+);
+help!(
     /// `doctor`.
     DOCTOR,
     "  countersign doctor
   countersign doctor --json"
+);
+
+macro_rules! job_help {
+    ($(#[$doc:meta])* $name:ident, $examples:literal) => {
+        $(#[$doc])*
+        pub(crate) const $name: &str = concat!(
+            "Examples:\n",
+            $examples,
+            "\n\nExit codes: 0 done, 1 failed, 2 still running (`wait-and-result`, `watch`) or an id that can mean \
+             several (`status`)\n\
+             An id may be cut to a beginning that no other has, and is known in every folder. If no server runs, one is \
+             started in the background."
+        );
+    };
+}
+
+job_help!(
+    /// `task`.
+    TASK,
+    "  countersign task \"make the tests pass\"
+  countersign task --background --worktree --model anthropic/claude-sonnet-4-5 -- fix the --oneline flag
+  countersign task --engine claude --read-only \"why is the build slow?\"
+  countersign task --resume last \"and now the documentation\"
+  countersign task --on-ask deny --deadline 1h --prompt-file task.md
+  git log -5 | countersign task --json
+
+Flags are read up to the first word of the task: from there on everything is the task, also what looks like a flag. The
+agent's report goes to standard output, the rest to standard error. Ctrl-C cancels the job."
+);
+job_help!(
+    /// `review`.
+    REVIEW,
+    "  countersign review                        what is not committed, else the branch
+  countersign review --base origin/main
+  countersign review --scope working-tree --background"
+);
+job_help!(
+    /// `adversarial-review`.
+    ADVERSARIAL_REVIEW,
+    "  countersign adversarial-review
+  countersign adversarial-review --base main the new cache, above all when two writers race"
+);
+job_help!(
+    /// `status`.
+    STATUS,
+    "  countersign status                        the jobs of this folder
+  countersign status --all --json
+  countersign status task-mi0jqlw9 --wait --timeout-ms 60000"
+);
+job_help!(
+    /// `result`.
+    RESULT,
+    "  countersign result                        of the job that ended last in this folder
+  countersign result task-mi0jqlw9 --json
+  countersign result task-mi0jqlw9 --diff"
+);
+job_help!(
+    /// `wait-and-result`.
+    WAIT_AND_RESULT,
+    "  countersign wait-and-result task-mi0jqlw9
+  countersign wait-and-result task-mi0jqlw9 --max-wait 60 --json"
+);
+job_help!(
+    /// `cancel`.
+    CANCEL,
+    "  countersign cancel                        the one job that is under way in this folder
+  countersign cancel task-mi0jqlw9 --json"
+);
+job_help!(
+    /// `attach`.
+    ATTACH,
+    "  countersign attach task-mi0jqlw9
+
+Its asks are answered right there: a allows once, A for the session, d denies. Ctrl-C leaves; the job goes on."
+);
+job_help!(
+    /// `watch`.
+    WATCH,
+    "  countersign watch task-mi0jqlw9 task-mi0jqm2k
+  countersign watch --session \"$CLAUDE_CODE_SESSION_ID\" --limit none
+  countersign watch --all --asks --json
+
+Each line is an event. The last one of a job has TERMINAL=completed, failed or cancelled and its result; if watching ends
+first, TERMINAL=timeout. Without ids no server is started: one is waited for."
+);
+job_help!(
+    /// `logs`.
+    LOGS,
+    "  countersign logs task-mi0jqlw9
+  countersign logs task-mi0jqlw9 --follow --json"
+);
+job_help!(
+    /// `keep`.
+    KEEP,
+    "  countersign keep task-mi0jqlw9"
+);
+job_help!(
+    /// `discard`.
+    DISCARD,
+    "  countersign discard task-mi0jqlw9"
+);
+job_help!(
+    /// `heal`.
+    HEAL,
+    "  countersign heal --dry-run
+  countersign heal --all --json
+
+The server does this by itself when it starts and whenever an engine goes; this forces it, and reports."
+);
+job_help!(
+    /// `setup`.
+    SETUP,
+    "  countersign setup
+  countersign setup --enable-review-gate --json"
+);
+job_help!(
+    /// `config`.
+    CONFIG,
+    "  countersign config
+  countersign config --json | jq '.env[] | select(.source == \"env\")'"
+);
+job_help!(
+    /// `task-resume-candidate`.
+    TASK_RESUME_CANDIDATE,
+    "  countersign task-resume-candidate --json"
 );

@@ -104,6 +104,7 @@ async fn watch(
                 | EventBody::TurnChanged { .. }
                 | EventBody::ItemChanged { .. }
                 | EventBody::EngineChanged { .. }
+                | EventBody::JobChanged { .. }
                 | EventBody::RuleChanged { .. } => {}
             },
             News::Delta(..) => {}
@@ -184,7 +185,8 @@ async fn tell_one(
             | Exit::Usage
             | Exit::SomebodyWasFirst
             | Exit::Over
-            | Exit::NoServer => {
+            | Exit::NoServer
+            | Exit::StillRunning => {
                 told.missed.push(ask);
                 return Ok(());
             }

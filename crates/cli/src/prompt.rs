@@ -18,7 +18,7 @@ use crate::reference::{self, short};
 
 mod attachments;
 mod dialogue;
-mod live;
+pub(crate) mod live;
 mod transcript;
 
 use attachments::Given;

@@ -25,10 +25,21 @@ pub(crate) enum Command {
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
     #[command(flatten)]
-    Client(ClientCommand),
+    Client(Box<ClientCommand>),
     /// Stand between an editor and its ACP agent, so that the agent's asks can be answered here too
     #[command(after_help = ACP_PROXY_HELP)]
     AcpProxy(countersign_acp_proxy::Arguments),
+    /// Stand where OpenWork's server stands: its flags, its endpoints, its files
+    #[command(disable_help_flag = true, after_help = OPENWORK_HELP)]
+    OpenworkServer {
+        /// The flags of OpenWork's server; `--help` lists them
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "FLAGS"
+        )]
+        words: Vec<String>,
+    },
     /// Be an ACP agent on standard input and output that needs no model: to try things out, and for tests
     #[command(after_help = DEMO_AGENT_HELP)]
     DemoAgent,
@@ -80,6 +91,9 @@ pub(crate) struct Serve {
     /// A folder in which an agent works; can be given several times [default: the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Vec<PathBuf>,
+    /// Serve for the commands that started it, and end when there is nothing to do (said by them, not by people)
+    #[arg(long, hide = true)]
+    pub(crate) in_background: bool,
     #[command(flatten)]
     pub(crate) options: Options,
 }
@@ -125,6 +139,12 @@ begins with COUNTERSIGN_.
 
 It ends as the agent does, with the agent's exit code, and leaves nothing running.";
 
+const OPENWORK_HELP: &str = "\
+Examples:
+  countersign openwork-server --workspace ~/src/app
+  countersign openwork-server --workspace ~/src/app --approval auto --port 9000
+  ln -s \"$(command -v countersign)\" ~/bin/openwork-server      to be given to an orchestrator as its server program";
+
 const DEMO_AGENT_HELP: &str = "\
 It speaks ACP version 1, one JSON message a line, and ends when its input ends. In a session it does a short scripted \
 piece of work (a read, a question, an edit, a command), asks before each act, and does what it is told. The prompt \
@@ -161,7 +181,14 @@ mod tests {
             let help = command.get_after_help().map(ToString::to_string);
             let has_examples = help.is_some_and(|help| help.contains("Examples:\n"));
             assert!(has_examples, "`{name}` has no examples");
-            let own = ["up", "serve", "completions", "demo-agent", "acp-proxy"];
+            let own = [
+                "up",
+                "serve",
+                "completions",
+                "demo-agent",
+                "acp-proxy",
+                "openwork-server",
+            ];
             let calls = !own.contains(&name);
             let speaks_json = command
                 .get_arguments()

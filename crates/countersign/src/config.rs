@@ -1,10 +1,14 @@
 //! The configuration file: TOML, in which an unknown key is an error with a suggestion.
 
+pub(crate) mod notify;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use countersign_broker::AgentEntry;
+use countersign_broker::{AgentEntry, JobCaps};
 use serde::Deserialize;
+
+use self::notify::NotifyConfig;
 
 /// How close a known key has to be to be suggested.
 const CLOSE: f64 = 0.7;
@@ -20,8 +24,11 @@ pub(crate) struct Config {
     pub(crate) server: ServerConfig,
     pub(crate) engine: EngineConfig,
     pub(crate) asks: AsksConfig,
+    pub(crate) jobs: JobsConfig,
     /// `[[agents]]`: ACP agents, more of them or changes of the known ones.
     pub(crate) agents: Vec<AgentEntry>,
+    /// `[[notify]]`: whom to tell of what happens.
+    pub(crate) notify: Vec<NotifyConfig>,
 }
 
 /// `[server]`
@@ -85,6 +92,29 @@ pub(crate) struct AsksConfig {
     pub(crate) expire_after_s: Option<u64>,
 }
 
+/// `[jobs]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct JobsConfig {
+    /// How many jobs run at a time in one workspace.
+    pub(crate) per_workspace: Option<u32>,
+    /// How many jobs run at a time with one engine, in all workspaces.
+    pub(crate) per_engine: Option<u32>,
+    /// After how many seconds without anything to do a server ends that was started in the background.
+    pub(crate) idle_exit_s: Option<u64>,
+}
+
+impl JobsConfig {
+    /// How many jobs run at a time.
+    pub(crate) fn caps(&self) -> JobCaps {
+        let usual = JobCaps::default();
+        JobCaps {
+            per_workspace: self.per_workspace.unwrap_or(usual.per_workspace).max(1),
+            per_engine: self.per_engine.unwrap_or(usual.per_engine).max(1),
+        }
+    }
+}
+
 impl Config {
     /// Reads `file`, or the file in its usual place if there is one.
     pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Self> {
@@ -127,9 +157,11 @@ fn usual_place() -> Option<PathBuf> {
     Some(base.join("countersign").join("config.toml"))
 }
 
-/// The known key that is closest to the unknown one that `message` names.
+/// The known key or value that is closest to the unknown one that `message` names.
 fn suggestion(message: &str) -> Option<String> {
-    let (_, rest) = message.split_once("unknown field `")?;
+    let (_, rest) = message
+        .split_once("unknown field `")
+        .or_else(|| message.split_once("unknown variant `"))?;
     let (unknown, rest) = rest.split_once('`')?;
     rest.split('`')
         .skip(1)
@@ -163,6 +195,7 @@ mod tests {
             "owner = 'ada'\n[server]\nport = 9000\npublic_hosts = ['desk.example']\n\
              [engine]\nforeign_answer = 'alarm'\nenvironment = ['DATABASE_*']\n\
              [engine.attach]\nurl = 'http://127.0.0.1:4096'\n[asks]\nexpire_after_s = 60\n\
+             [jobs]\nper_workspace = 2\nper_engine = 0\nidle_exit_s = 60\n\
              [[agents]]\nname = 'mine'\ncommand = '/opt/mine'\nargs = ['--acp']\nenv = ['MINE_*']\n\
              protocol = 'two'\ncapabilities = { files = 'none', terminal = false, questions = 'forms' }\n",
         )
@@ -171,5 +204,7 @@ mod tests {
         assert_eq!(config.engine.foreign_answer, ForeignAnswerConfig::Alarm);
         assert_eq!(config.asks.expire_after_s, Some(60));
         assert_eq!(config.agents[0].name, "mine");
+        let caps = config.jobs.caps();
+        assert_eq!((caps.per_workspace, caps.per_engine), (2, 1));
     }
 }

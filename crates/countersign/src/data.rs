@@ -5,14 +5,19 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use countersign_cli::discovery::{SERVER_FILE, ServerFile, data_directory};
+use countersign_cli::is_served;
 use rustix::fs::{FlockOperation, flock};
 use tokio::net::UnixListener;
 
 /// The longest address of a Unix socket that Linux and macOS both take.
 const LONGEST_SOCKET: usize = 100;
+/// How long another server may take to end.
+const PATIENCE: Duration = Duration::from_secs(45);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A data directory that this process holds.
 #[derive(Debug)]
@@ -39,11 +44,30 @@ impl DataDirectory {
         let path = data_directory().ok_or_else(|| {
             anyhow!("neither COUNTERSIGN_DATA nor HOME says where to keep the ledger")
         })?;
+        Self::hold_at(&path)
+    }
+
+    /// Takes hold of the data directory, and waits for a server that is about to end; not for one that answers.
+    pub(crate) async fn hold_in_time() -> anyhow::Result<Self> {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let held = Self::hold();
+            let is_held = held.as_ref().is_err_and(anyhow::Error::is::<Held>);
+            let is_served = || data_directory().is_some_and(|path| is_served(&path));
+            if !is_held || is_served() || tokio::time::Instant::now() >= deadline {
+                return held;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Takes hold of the directory `path`, and makes it if it is not there.
+    pub(crate) fn hold_at(path: &Path) -> anyhow::Result<Self> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&path)
-            .and_then(|()| std::fs::set_permissions(&path, Permissions::from_mode(0o700)))
+            .create(path)
+            .and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(0o700)))
             .with_context(|| format!("failed to make the data directory `{}`", path.display()))?;
         let path = path
             .canonicalize()

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -10,7 +11,8 @@ use countersign_broker::{AgentEntry, Broker, EngineChoice, ForeignAnswer, Settin
 use countersign_cli::discovery::ServerFile;
 use countersign_core::time::Clock;
 use countersign_engine::opencode::Endpoint;
-use countersign_server::ServerSettings;
+use countersign_openwork::OpenWork;
+use countersign_server::{Presence, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -19,14 +21,17 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::arguments::{DEFAULT_PORT, Options, Serve};
+use crate::config::notify;
 use crate::config::{AttachConfig, Config, EngineConfig, ForeignAnswerConfig};
 use crate::data::DataDirectory;
 use crate::files;
+use crate::footprint;
 use crate::hardening::harden;
+use crate::idle;
 use crate::message::{print, say};
 
 /// For how many seconds an engine goes on without a server if nothing is said.
-const LONELY_LIMIT_S: u64 = 600;
+pub(crate) const LONELY_LIMIT_S: u64 = 600;
 
 /// A server that is up.
 pub(crate) struct Running {
@@ -34,6 +39,10 @@ pub(crate) struct Running {
     pub(crate) url: String,
     data: DataDirectory,
     socket: PathBuf,
+    openwork: Option<Arc<OpenWork>>,
+    presence: Presence,
+    /// After which time without anything to do it ends by itself.
+    idle_limit: Option<Duration>,
     stopping: CancellationToken,
     serving: tokio::task::JoinHandle<io::Result<()>>,
 }
@@ -41,33 +50,59 @@ pub(crate) struct Running {
 /// Runs `countersign serve`.
 pub(crate) async fn run(serve: Serve) -> anyhow::Result<()> {
     log_to_stderr(serve.options.log_json);
-    let folders = if serve.workspace.is_empty() {
-        vec![PathBuf::from(".")]
+    let (folders, manner) = if serve.in_background {
+        // Workspaces come with the jobs that are handed in.
+        (serve.workspace, Manner::Background)
+    } else if serve.workspace.is_empty() {
+        (vec![PathBuf::from(".")], Manner::Attended)
     } else {
-        serve.workspace
+        (serve.workspace, Manner::Attended)
     };
-    let running = start(&folders, &serve.options).await?;
+    let running = start(&folders, &serve.options, manner).await?;
     print(&format!("countersign serves on {}", running.url));
     say("Pair a browser with `countersign pair`. Stop with Ctrl-C.");
     running.until_stopped().await
 }
 
+/// Who the server is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Somebody who stops it.
+    Attended,
+    /// Commands that started it: it ends by itself.
+    Background,
+}
+
 /// Starts a server for `folders`.
-pub(crate) async fn start(folders: &[PathBuf], options: &Options) -> anyhow::Result<Running> {
+pub(crate) async fn start(
+    folders: &[PathBuf],
+    options: &Options,
+    manner: Manner,
+) -> anyhow::Result<Running> {
     harden();
     files::make_room();
     let config = Config::load(options.config.as_deref())?;
-    let workspaces = folders
+    let workspaces: Vec<_> = folders
         .iter()
         .map(|folder| workspace(folder))
         .collect::<anyhow::Result<_>>()?;
+    let notify = notify::targets(config.notify, &workspaces)?;
     let engine = engine_choice(options, &config.engine)?;
     check_names(&config.agents)?;
-    let data = DataDirectory::hold()?;
+    let data = match manner {
+        Manner::Attended => DataDirectory::hold()?,
+        Manner::Background => DataDirectory::hold_in_time().await?,
+    };
     let port = options.port.or(config.server.port).unwrap_or(DEFAULT_PORT);
-    let tcp = listen(port).await?;
-    let address = tcp.local_addr().context("failed to learn the port")?;
-    let (unix, socket) = data.listen()?;
+    let tcp = match (listen(port).await, manner) {
+        // Nobody has been told of a port yet.
+        (Err(_), Manner::Background) => listen(0).await?,
+        (listening, _) => listening?,
+    };
+    let idle_limit = match manner {
+        Manner::Attended => None,
+        Manner::Background => Some(idle::limit(config.jobs.idle_exit_s)),
+    };
     let store = open_store(
         options.database.as_ref().or(config.database.as_ref()),
         &data,
@@ -86,42 +121,69 @@ pub(crate) async fn start(folders: &[PathBuf], options: &Options) -> anyhow::Res
         },
         ask_expiry: config.asks.expire_after_s.map(Duration::from_secs),
         lonely_limit_s: config.engine.lonely_limit_s.unwrap_or(LONELY_LIMIT_S),
+        job_caps: config.jobs.caps(),
+        notify,
     };
     let broker = Broker::start(store, settings, Clock::System)
         .await
         .context("failed to read the ledger")?;
-    let url = format!("http://{address}");
-    data.announce(&ServerFile {
-        pid: std::process::id(),
-        url: url.clone(),
-        socket: socket.clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: broker.clock().now(),
-    })?;
-    let stopping = CancellationToken::new();
     let server = ServerSettings {
         public_hosts: config.server.public_hosts,
         behind_proxy: config.server.behind_proxy,
         ..ServerSettings::default()
     };
-    let serving =
-        countersign_server::serve(broker.clone(), tcp, Some(unix), server, stopping.clone());
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "`Running` owns the task and waits for its end"
-    )]
-    let serving = tokio::spawn(serving);
-    Ok(Running {
-        broker,
-        url,
-        data,
-        socket,
-        stopping,
-        serving,
-    })
+    let mut running = Running::begin(broker, data, tcp, server, None)?;
+    running.idle_limit = idle_limit;
+    Ok(running)
 }
 
 impl Running {
+    /// Serves `broker` on `tcp` and on the socket of `data`, and says so there. What `openwork` answers it is asked first.
+    pub(crate) fn begin(
+        broker: Broker,
+        data: DataDirectory,
+        tcp: TcpListener,
+        settings: ServerSettings,
+        openwork: Option<Arc<OpenWork>>,
+    ) -> anyhow::Result<Self> {
+        let address = tcp.local_addr().context("failed to learn the port")?;
+        let (unix, socket) = data.listen()?;
+        let url = format!("http://{address}");
+        data.announce(&ServerFile {
+            pid: std::process::id(),
+            url: url.clone(),
+            socket: socket.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: broker.clock().now(),
+        })?;
+        let stopping = CancellationToken::new();
+        let presence = settings.presence.clone();
+        let serving = countersign_server::serve(
+            broker.clone(),
+            tcp,
+            Some(unix),
+            settings,
+            openwork.as_ref().map(OpenWork::front),
+            stopping.clone(),
+        );
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "`Running` owns the task and waits for its end"
+        )]
+        let serving = tokio::spawn(serving);
+        Ok(Self {
+            broker,
+            url,
+            data,
+            socket,
+            openwork,
+            presence,
+            idle_limit: None,
+            stopping,
+            serving,
+        })
+    }
+
     /// Serves until somebody says stop, then ends in order: no new calls, engines ended with all that they
     /// started, nothing left behind. A second signal ends at once.
     pub(crate) async fn until_stopped(self) -> anyhow::Result<()> {
@@ -133,33 +195,73 @@ impl Running {
             broker,
             data,
             socket,
+            openwork,
+            presence,
+            idle_limit,
             stopping,
             mut serving,
             ..
         } = self;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        let idle = async {
+            match idle_limit {
+                Some(limit) => idle::until_idle(&broker, &presence, limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let was_idle = tokio::select! {
+            _ = interrupt.recv() => false,
+            _ = terminate.recv() => false,
+            // Whoever comes from now on finds no server, and starts the next one.
+            () = idle => {
+                data.withdraw(&socket);
+                true
+            }
+            never = footprint::shrink_after_start() => match never {},
             ended = &mut serving => {
                 ended.context("the server failed")?.context("the server failed")?;
                 bail!("the server ended by itself");
             }
-        }
+        };
         say("Stopping; once more to stop at once.");
         let orderly = async {
+            // Clients that wait for leave to write would hold the server up, and are told why they are let go.
+            broker.stop_writes();
             stopping.cancel();
             let served = serving.await;
+            // Somebody may have been let in just before the door was closed.
+            let unended = was_idle && broker.count_unended_jobs().await.unwrap_or(0) > 0;
+            if let Some(openwork) = openwork {
+                openwork.stop().await;
+            }
             broker.stop().await;
-            served
+            (served, unended)
         };
-        tokio::select! {
-            served = orderly => served.context("the server failed")?.context("the server failed")?,
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        let unended = tokio::select! {
+            (served, unended) = orderly => {
+                served.context("the server failed")?.context("the server failed")?;
+                unended
+            }
+            _ = interrupt.recv() => false,
+            _ = terminate.recv() => false,
+        };
         data.withdraw(&socket);
+        drop(data);
+        if unended {
+            succeed()?;
+        }
         Ok(())
     }
+}
+
+/// Has another server bring to an end what this one began and was told to leave.
+fn succeed() -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("failed to find our own program")?;
+    std::process::Command::new(program)
+        .args(["serve", "--in-background"])
+        .stdin(std::process::Stdio::null())
+        .spawn()
+        .context("failed to start the next server")?;
+    Ok(())
 }
 
 async fn listen(port: u16) -> anyhow::Result<TcpListener> {
@@ -173,7 +275,10 @@ async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     })
 }
 
-async fn open_store(database: Option<&String>, data: &DataDirectory) -> anyhow::Result<Store> {
+pub(crate) async fn open_store(
+    database: Option<&String>,
+    data: &DataDirectory,
+) -> anyhow::Result<Store> {
     match database {
         None => Store::open_sqlite(&data.database()?)
             .await
@@ -297,7 +402,7 @@ fn attached(attach: &AttachConfig) -> anyhow::Result<EngineChoice> {
     }))
 }
 
-fn login_name() -> String {
+pub(crate) fn login_name() -> String {
     ["USER", "LOGNAME"]
         .into_iter()
         .filter_map(|name| std::env::var(name).ok())
@@ -307,8 +412,13 @@ fn login_name() -> String {
 
 /// Logs to stderr: warnings, and more if `COUNTERSIGN_LOG` says so.
 pub(crate) fn log_to_stderr(json: bool) {
+    log_from("warn", json);
+}
+
+/// Logs to stderr from `level` on, or what `COUNTERSIGN_LOG` says.
+pub(crate) fn log_from(level: &str, json: bool) {
     let filter =
-        EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+        EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let registry = tracing_subscriber::registry().with(filter);
     let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let installed = if json {

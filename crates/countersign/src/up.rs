@@ -11,7 +11,7 @@ use countersign_core::grant::Role;
 
 use crate::arguments::Up;
 use crate::message::{print, say};
-use crate::serve::{log_to_stderr, start};
+use crate::serve::{Manner, log_to_stderr, start};
 
 /// How often the engine's state is looked at while it starts.
 const LOOK: Duration = Duration::from_millis(200);
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Runs `countersign up`.
 pub(crate) async fn run(up: Up) -> anyhow::Result<()> {
     log_to_stderr(up.options.log_json);
-    let running = start(&[up.folder], &up.options).await?;
+    let running = start(&[up.folder], &up.options, Manner::Attended).await?;
     let owner = running.broker.local_owner();
     let (code, _) = running
         .broker

@@ -36,6 +36,11 @@ const CLIENTS: usize = 4;
 const SESSIONS: usize = 5;
 /// How many asks wait at once; the server may be down, and then they only pile up.
 const WAITING: usize = 20;
+/// How many prompts the load sends at most. Those of a session wait for each other at the engine, where nothing but their
+/// number bounds how long they take to come to an end.
+const PROMPTS: i64 = 40;
+/// How long all of that may take: a busy machine works off some asks a second.
+const LAST_TURNS: Duration = Duration::from_mins(3);
 /// How many asks a prompt of the load leads to.
 const ASKS_OF_A_PROMPT: usize = 2;
 /// How long the load waits before it looks for room again.
@@ -245,7 +250,7 @@ fn is_wording_of(reply: &ReceivedReply, answer: &Value) -> bool {
 
 /// Waits until the engine has nothing more to do, and the ledger knows it.
 async fn all_turns_end(engine: &KeptEngine, api: &Api) {
-    eventually(PATIENCE, "every turn ends", async || {
+    eventually(LAST_TURNS, "every turn ends", async || {
         let busy = engine.get("/session/status").await;
         let sessions = api.get("/api/v1/sessions").await;
         let mut sessions = sessions["sessions"].as_array()?.iter();
@@ -413,9 +418,10 @@ async fn prompt(
     taken: Arc<Mutex<Vec<TurnId>>>,
     mut dice: StdRng,
 ) {
-    let mut number = 0;
-    while pile.has_room().await {
-        number += 1;
+    for number in 1..=PROMPTS {
+        if !pile.has_room().await {
+            return;
+        }
         let session = &sessions[dice.random_range(0..sessions.len())];
         let turn = TurnId::generate(Timestamp::from_micros(number));
         let path = format!("/api/v1/sessions/{session}/prompt");

@@ -130,7 +130,9 @@ async fn every_answer_is_as_described() {
         operation("/sessions/{id}", &[("id", &session)], unfit),
         operation("/engines/{name}/sessions$", &[("name", "demo")], unfit),
         operation("/v1/sessions$", &[], unfit),
-        operation("/(pairings|rules|tokens)$", &[], unfit),
+        operation("/(jobs|pairings|rules|rules/preview|tokens)$", &[], unfit),
+        // Few jobs have a worktree.
+        operation("/jobs/{id}/(keep|discard)$", &[], "'2xx', 404, 409"),
         operation("/pair$", &[], "'2xx', 410"),
     ];
     let operations = operations.concat();

@@ -68,7 +68,7 @@ pub(crate) async fn answer(call: &mut Call<'_>, arguments: AnswerQuestion) -> an
                 assemble(questions, arguments.choices, arguments.parts)?
             }
             // The server knows best how it stands, and says what it takes.
-            Subject::Permission { .. } => vec![arguments.choices],
+            Subject::Permission { .. } | Subject::WorkspaceWrite { .. } => vec![arguments.choices],
         };
         AnswerRequest {
             choices: Some(choices),

@@ -210,3 +210,91 @@ fn no_command_is_offered_that_the_agent_could_not_be_told() {
         "{shown}"
     );
 }
+
+/// A write that bob proposes, with `changes` made to its JSON.
+fn write(changes: &serde_json::Value) -> AskView {
+    let subject = json!({
+        "kind": "workspace_write",
+        "action": "plugins.add",
+        "summary": "Add plugin notes",
+        "paths": ["opencode.jsonc"],
+        "changes": [{"path": "opencode.jsonc", "patch": "@@ -1 +1 @@\n-{}\n+{\"plugin\": [\"notes\"]}\n"}],
+        "by": {"id": "actor_01jc0000000000000000000002", "kind": "person", "name": "bob"},
+        "wire_actor": {"type": "remote", "clientId": "phone"},
+    });
+    let mut all = json!({"door": "workspace", "requester": "bob"});
+    for (key, value) in changes.as_object().unwrap() {
+        all[key] = value.clone();
+    }
+    ask(&subject, "Add plugin notes", &all)
+}
+
+#[test]
+fn a_write_is_shown_with_its_difference_and_who_proposes_it_from_where() {
+    let previous = json!({"previous": "ask_01jc0000000000000000k3v9qb"});
+    assert_eq!(
+        plain(&whole(&write(&previous), NOW)),
+        "ask_01jc0000000000000000k3v9qa  plugins.add proposed by bob\n\
+         State      open for 2 min\n\
+         Asked      2027-01-15T08:00:00.000000Z (2 min ago)\n\
+         Directory  /srv/proj\n\
+         Client     phone\n\
+         Repeats    ask_01jc0000000000000000k3v9qb, the same wish, which was not carried out\n\
+         \n\
+         What is to be done\n\
+         │ Add plugin notes\n\
+         \n\
+         Change of opencode.jsonc\n\
+         │ @@ -1 +1 @@\n\
+         │ -{}\n\
+         │ +{\"plugin\": [\"notes\"]}\n\
+         \n\
+         Digest     abababababababababababababababababababababababababababababababab\n\
+         \n\
+         \x20 countersign allow k3v9qa\n\
+         \x20 countersign deny k3v9qa --reason \"why, for the record\""
+    );
+    let unanswerable = plain(&whole(&write(&json!({"may_answer": false})), NOW));
+    assert!(
+        unanswerable.ends_with(
+            "that needs the grant `approve`, and nobody answers what they proposed themselves"
+        ),
+        "{unanswerable}"
+    );
+}
+
+#[test]
+fn a_write_is_told_as_written_or_as_not_carried_out() {
+    let allowed = answer_by_ada(&json!({"answer": "allow_once"}));
+    let delivered = |evidence: serde_json::Value| {
+        json!({"state": "delivered", "at": "2027-01-15T08:01:00.000000Z", "attempts": 0,
+               "evidence": evidence})
+    };
+    let digest = "ef".repeat(32);
+    let written = write(&json!({"state": "delivered", "answer": allowed,
+        "delivery": delivered(json!({"kind": "files_written", "digest": digest}))}));
+    let text = plain(&standing(&written, NOW));
+    assert!(
+        text.ends_with(&format!(
+            "; delivered (the files were written, SHA-256 {digest})"
+        )),
+        "{text}"
+    );
+    let failed = write(&json!({"state": "undeliverable", "answer": allowed,
+        "why": "it could not be written: the disk is full"}));
+    let text = plain(&standing(&failed, NOW));
+    assert!(
+        text.ends_with("; it was not carried out: it could not be written: the disk is full"),
+        "{text}"
+    );
+    let denied = answer_by_ada(&json!({"answer": "deny", "reason": "no"}));
+    let denied = write(&json!({"state": "delivered", "answer": denied,
+        "delivery": delivered(json!({"kind": "nothing_written"}))}));
+    let text = plain(&standing(&denied, NOW));
+    assert!(
+        text.ends_with(
+            ", and the client does not get to read the reason; delivered (nothing was written)"
+        ),
+        "{text}"
+    );
+}

@@ -4,6 +4,7 @@
 
 use countersign_api::AskView;
 use countersign_core::ask::{AskPhase, Door, OfferedOption, OptionKind, Question, Shown, Subject};
+use countersign_core::session::FileDiff;
 use countersign_core::time::Timestamp;
 use countersign_core::visible::visible;
 use owo_colors::OwoColorize as _;
@@ -15,8 +16,12 @@ use crate::reference::{short, tails};
 /// The whole ask.
 pub(crate) fn whole(ask: &AskView, now: Timestamp) -> String {
     let mut lines = Lines::default();
+    let asked = match &ask.subject {
+        Subject::Permission { .. } | Subject::Question { .. } => "asked",
+        Subject::WorkspaceWrite { .. } => "proposed",
+    };
     let by = format!(
-        "{} asked by {}",
+        "{} {asked} by {}",
         visible(ask.subject.tool()),
         requester(ask)
     );
@@ -34,12 +39,22 @@ pub(crate) fn whole(ask: &AskView, now: Timestamp) -> String {
         lines.field("Expires", &expiry(end, now));
     }
     lines.field("Directory", &visible(&ask.directory));
-    lines.field("Session", &ask.session.to_string());
+    match &ask.subject {
+        Subject::Permission { .. } | Subject::Question { .. } => {
+            lines.field("Session", &ask.session.to_string());
+        }
+        // Nobody talks in what holds the writes of a proposer together.
+        Subject::WorkspaceWrite { .. } => lines.field("Client", &client(&ask.subject)),
+    }
     if let Some(parent) = ask.parent_session {
         lines.field("Started by", &format!("session {parent}"));
     }
     if let Some(previous) = ask.previous {
-        lines.field("Repeats", &format!("{previous}, whose engine died"));
+        let ended = match &ask.subject {
+            Subject::Permission { .. } | Subject::Question { .. } => "whose engine died",
+            Subject::WorkspaceWrite { .. } => "the same wish, which was not carried out",
+        };
+        lines.field("Repeats", &format!("{previous}, {ended}"));
     }
     match &ask.subject {
         Subject::Permission { targets, shown, .. } => {
@@ -50,6 +65,12 @@ pub(crate) fn whole(ask: &AskView, now: Timestamp) -> String {
                 question(&mut lines, index + 1, part);
             }
         }
+        Subject::WorkspaceWrite {
+            summary,
+            paths,
+            changes,
+            ..
+        } => write(&mut lines, summary, paths, changes),
     }
     lines.blank();
     lines.field("Digest", &ask.digest.to_string());
@@ -71,7 +92,14 @@ fn expiry(end: Timestamp, now: Timestamp) -> String {
 /// The commands that answer it, or why there is none.
 fn how_to_answer(ask: &AskView) -> String {
     if !ask.may_answer {
-        return "You may not answer it: that needs the grant `answer`".to_owned();
+        return match &ask.subject {
+            Subject::Permission { .. } | Subject::Question { .. } => {
+                "You may not answer it: that needs the grant `answer`".to_owned()
+            }
+            Subject::WorkspaceWrite { .. } => "You may not answer it: that needs the grant \
+                 `approve`, and nobody answers what they proposed themselves"
+                .to_owned(),
+        };
     }
     let mut lines = Lines::default();
     let id = short(ask.id);
@@ -91,10 +119,14 @@ fn how_to_answer(ask: &AskView) -> String {
             let choices: Vec<_> = questions.iter().map(|_| "CHOICE").collect();
             lines.push(format!("  countersign answer {id} {}", choices.join(" ")));
         }
+        Subject::WorkspaceWrite { .. } => lines.push(format!("  countersign allow {id}")),
     }
-    lines.push(format!(
-        "  countersign deny {id} --reason \"why, for the agent to read\""
-    ));
+    let reason = if ask.door.tells_reasons() {
+        "why, for the agent to read"
+    } else {
+        "why, for the record"
+    };
+    lines.push(format!("  countersign deny {id} --reason \"{reason}\""));
     if !ask.siblings.is_empty() {
         let siblings = tails(&ask.siblings).join(", ");
         let warning = format!("Denying it drops the session's other open asks too: {siblings}");
@@ -113,7 +145,7 @@ fn can_allow(ask: &AskView) -> bool {
 fn names_options(ask: &AskView) -> bool {
     match ask.door {
         Door::Acp | Door::AcpProxy => true,
-        Door::Opencode | Door::OpencodePlugin => false,
+        Door::Opencode | Door::OpencodePlugin | Door::Workspace => false,
     }
 }
 
@@ -149,6 +181,36 @@ fn shell_word(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// What the one who proposes a write calls itself.
+fn client(subject: &Subject) -> String {
+    match subject.client() {
+        Some(name) => visible(name).into_owned(),
+        None => "it does not say which".to_owned(),
+    }
+}
+
+fn write(lines: &mut Lines, summary: &str, paths: &[String], changes: &[FileDiff]) {
+    lines.blank();
+    lines.head("What is to be done");
+    lines.quote(summary);
+    for change in changes {
+        lines.blank();
+        lines.head(&format!("Change of {}", visible(&change.path)));
+        if change.patch.is_empty() {
+            lines.push("Nothing would be different".to_owned());
+        } else {
+            lines.diff(&change.patch);
+        }
+    }
+    if changes.is_empty() {
+        lines.blank();
+        lines.head("Paths");
+        for path in paths {
+            lines.quote(path);
+        }
     }
 }
 

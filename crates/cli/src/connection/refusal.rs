@@ -64,9 +64,15 @@ pub(super) fn sentence(body: &ErrorBody, by: Credentials<'_>, now: Timestamp) ->
         | ErrorCode::TooLarge
         | ErrorCode::UnsupportedMediaType
         | ErrorCode::Unprocessable
-        | ErrorCode::TooMany
-        | ErrorCode::Internal
-        | ErrorCode::Unavailable => message,
+        | ErrorCode::TooMany => message,
+        ErrorCode::Internal => {
+            format!(
+                "{message}\nThe server's log says more; `countersign doctor` looks for what is wrong"
+            )
+        }
+        ErrorCode::Unavailable => {
+            format!("{message}\n`countersign doctor` says what the engine lacks")
+        }
     }
 }
 

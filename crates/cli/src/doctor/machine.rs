@@ -1,5 +1,6 @@
 //! What has to be right on this machine: the data directory, and the programs that are called.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -135,6 +136,26 @@ pub(super) async fn node(path: Option<&OsStr>) -> Check {
     }
 }
 
+/// What the program `name` says its version is, if there is one.
+pub(crate) async fn version_on(name: &str, path: Option<&OsStr>) -> Option<String> {
+    let said = version(&find(name, path)?).await.ok()?;
+    Some(visible(said.trim()).into_owned())
+}
+
+/// The providers whose models opencode lists.
+pub(crate) async fn providers(path: Option<&OsStr>) -> BTreeSet<String> {
+    let Some(program) = find("opencode", path) else {
+        return BTreeSet::new();
+    };
+    let listed = ask(&program, "models").await.unwrap_or_default();
+    listed
+        .lines()
+        .filter_map(|line| Some(line.trim().split_once('/')?.0))
+        .filter(|name| !name.is_empty() && !name.contains(char::is_whitespace))
+        .map(|name| visible(name).into_owned())
+        .collect()
+}
+
 fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?)
         .map(|directory| directory.join(name))
@@ -145,8 +166,12 @@ fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
 }
 
 async fn version(program: &Path) -> Result<String, String> {
+    ask(program, "--version").await
+}
+
+async fn ask(program: &Path, argument: &str) -> Result<String, String> {
     let running = Command::new(program)
-        .arg("--version")
+        .arg(argument)
         // It is an agent's program: nothing of ours is for its eyes, a token least of all.
         .env_clear()
         .envs(

@@ -18,12 +18,12 @@ pub(super) async fn check(call: &mut Call<'_>, checks: &mut Vec<Check>) -> anyho
     let connection = match call.connect() {
         Ok(connection) => connection,
         Err(error) => {
-            checks.push(Check::fail("server", first_line(&error), START));
+            checks.push(absent(call, &error));
             return Ok(false);
         }
     };
     if let Err(error) = connection.get::<Value>("/healthz").await {
-        checks.push(Check::fail("server", first_line(&error), START));
+        checks.push(absent(call, &error));
         return Ok(false);
     }
     checks.push(running(call));
@@ -52,6 +52,18 @@ pub(super) async fn check(call: &mut Call<'_>, checks: &mut Vec<Check>) -> anyho
     let ready = engines(&connection, checks).await;
     alarms(call, &connection, checks).await;
     Ok(ready)
+}
+
+/// No server answers. That is no failure where none is running: whoever hands a job in starts one.
+fn absent(call: &Call<'_>, error: &anyhow::Error) -> Check {
+    let data = call.surroundings.data.as_deref();
+    let known = data.and_then(|data| ServerFile::read(data).ok().flatten());
+    let should_answer = known.is_some_and(|server| server.process_is_alive());
+    if should_answer || !call.may_start() {
+        return Check::fail("server", first_line(error), START);
+    }
+    let fix = format!("nothing to do for jobs: the first one starts a server. Else {START}");
+    Check::warn("server", first_line(error), fix)
 }
 
 fn first_line(error: &anyhow::Error) -> String {

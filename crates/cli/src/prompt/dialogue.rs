@@ -219,7 +219,7 @@ impl Dialogue {
     fn questions(&self) -> Option<&[Question]> {
         match &self.waiting.front()?.subject {
             Subject::Question { questions } => Some(questions),
-            Subject::Permission { .. } => None,
+            Subject::Permission { .. } | Subject::WorkspaceWrite { .. } => None,
         }
     }
 
@@ -241,6 +241,7 @@ fn keys(ask: &AskView) -> &'static str {
             "[a] allow once  [A] always in this session  [d] deny  [l] leave it "
         }
         Subject::Question { .. } => "[a] answer  [d] deny  [l] leave it ",
+        Subject::WorkspaceWrite { .. } => "[a] allow once  [d] deny  [l] leave it ",
     }
 }
 

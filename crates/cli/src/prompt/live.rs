@@ -9,7 +9,7 @@ use countersign_core::id::{AskId, SessionId, TurnId};
 use countersign_core::session::TurnOutcome;
 use countersign_core::visible::visible;
 use owo_colors::OwoColorize as _;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::dialogue::Dialogue;
 use super::transcript::{Piece, Transcript};
@@ -49,27 +49,84 @@ pub(super) async fn watch(
     }
     let mut cancelled = false;
     loop {
-        let ended = tokio::select! {
-            news = follow.next() => live.hear(news?).await?,
-            typed = Live::typed(&mut live.keyboard), if live.dialogue.is_waiting() => {
-                live.type_in(&typed?).await?;
-                None
+        match live.go_on(&mut follow, &mut interrupts).await? {
+            Went::On => {}
+            Went::ToItsEnd(exit) => return Ok(exit),
+            Went::Interrupted if cancelled => {
+                live.call
+                    .output
+                    .note("Left; the turn may still be ending")?;
+                return Ok(Exit::Failed);
             }
-            _ = interrupts.recv() => {
-                if cancelled {
-                    live.call.output.note("Left; the turn may still be ending")?;
-                    return Ok(Exit::Failed);
-                }
+            Went::Interrupted => {
                 cancelled = true;
                 live.cancel().await?;
-                None
             }
-        };
-        if let Some(exit) = ended {
-            return Ok(exit);
         }
         live.ask_next().await?;
     }
+}
+
+/// A turn that is under way already.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    /// Its session.
+    pub(crate) session: SessionId,
+    /// The turn.
+    pub(crate) turn: TurnId,
+    /// The asks that are open.
+    pub(crate) asks: Vec<AskId>,
+}
+
+/// Why somebody is no longer with a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// It is over.
+    AtItsEnd,
+    /// The person left; it goes on.
+    ByInterrupt,
+}
+
+/// Shows a turn that is under way already, from the beginning of its session on, until it ends or the person leaves.
+pub(crate) async fn attach(
+    call: &mut Call<'_>,
+    connection: &Connection,
+    mut follow: Follow,
+    attached: &Attached,
+) -> anyhow::Result<Left> {
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let turn = PromptTaken {
+        turn: attached.turn,
+        session: attached.session,
+    };
+    let mut live = Live::new(call, connection, &turn, 0);
+    live.invites = false;
+    live.read_all_items().await?;
+    for id in &attached.asks {
+        let ask = live.read_ask(*id).await?;
+        live.opened(ask)?;
+    }
+    if live.end_if_over().await?.is_some() {
+        return Ok(Left::AtItsEnd);
+    }
+    loop {
+        live.ask_next().await?;
+        match live.go_on(&mut follow, &mut interrupts).await? {
+            Went::On => {}
+            Went::ToItsEnd(_) => return Ok(Left::AtItsEnd),
+            Went::Interrupted => return Ok(Left::ByInterrupt),
+        }
+    }
+}
+
+/// How a watched turn went.
+enum Went {
+    /// It goes on.
+    On,
+    /// It is over; the command would end like this.
+    ToItsEnd(Exit),
+    /// The person pressed Ctrl-C.
+    Interrupted,
 }
 
 /// A turn that is being watched.
@@ -85,6 +142,8 @@ struct Live<'a, 'b> {
     /// Whether a session is the watched one or was begun by it.
     related: HashMap<SessionId, bool>,
     answered_here: HashSet<AskId>,
+    /// Whether the person is told how the turn ended and how to go on.
+    invites: bool,
 }
 
 impl<'a, 'b> Live<'a, 'b> {
@@ -106,6 +165,26 @@ impl<'a, 'b> Live<'a, 'b> {
             dialogue: Dialogue::default(),
             related: HashMap::from([(taken.session, true)]),
             answered_here: HashSet::new(),
+            invites: true,
+        }
+    }
+
+    /// Takes the next thing that happens: at the server, at the keyboard, or a Ctrl-C.
+    async fn go_on(
+        &mut self,
+        follow: &mut Follow,
+        interrupts: &mut Signal,
+    ) -> anyhow::Result<Went> {
+        tokio::select! {
+            news = follow.next() => {
+                let ended = self.hear(news?).await?;
+                Ok(ended.map_or(Went::On, Went::ToItsEnd))
+            }
+            typed = Self::typed(&mut self.keyboard), if self.dialogue.is_waiting() => {
+                self.type_in(&typed?).await?;
+                Ok(Went::On)
+            }
+            _ = interrupts.recv() => Ok(Went::Interrupted),
         }
     }
 
@@ -162,7 +241,9 @@ impl<'a, 'b> Live<'a, 'b> {
                 self.call.output.note(&line)?;
                 return Ok(None);
             }
-            EventBody::EngineChanged { .. } | EventBody::RuleChanged { .. } => return Ok(None),
+            EventBody::EngineChanged { .. }
+            | EventBody::JobChanged { .. }
+            | EventBody::RuleChanged { .. } => return Ok(None),
         };
         if !self.is_related(session).await? {
             return Ok(None);
@@ -190,6 +271,7 @@ impl<'a, 'b> Live<'a, 'b> {
             | EventBody::SessionChanged { .. }
             | EventBody::SettingsChanged { .. }
             | EventBody::EngineChanged { .. }
+            | EventBody::JobChanged { .. }
             | EventBody::RuleChanged { .. }
             | EventBody::AlarmRaised { .. } => {}
         }
@@ -268,6 +350,28 @@ impl<'a, 'b> Live<'a, 'b> {
         Ok(())
     }
 
+    /// Shows what was said and done so far, however long it is.
+    async fn read_all_items(&mut self) -> anyhow::Result<()> {
+        loop {
+            let path = format!(
+                "/api/v1/sessions/{}/items?after={}",
+                self.session, self.seen
+            );
+            let items: ItemList = self.connection.get(&path).await?.value;
+            let last = items.items.last().map_or(self.seen, |item| item.seq);
+            if last <= self.seen {
+                return Ok(());
+            }
+            self.seen = last;
+            if !self.call.json() {
+                for item in &items.items {
+                    let pieces = self.transcript.item(item);
+                    self.show(pieces)?;
+                }
+            }
+        }
+    }
+
     fn show(&mut self, pieces: Vec<Piece>) -> anyhow::Result<()> {
         for piece in pieces {
             match piece {
@@ -298,6 +402,9 @@ impl<'a, 'b> Live<'a, 'b> {
         self.call.output.end_line()?;
         if self.call.json() {
             self.call.output.json_line(&reply.text)?;
+        }
+        if !self.invites {
+            return Ok(Some(Exit::Success));
         }
         let (exit, sentence) = match &outcome {
             TurnOutcome::Completed => (Exit::Success, None),

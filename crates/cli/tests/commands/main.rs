@@ -122,7 +122,7 @@ fn the_command_line_is_sound_and_every_command_has_examples() {
     program.clone().debug_assert();
     for command in program
         .get_subcommands()
-        .filter(|command| command.get_name() != "help")
+        .filter(|command| command.get_name() != "help" && !command.is_hide_set())
     {
         let help = command
             .get_after_help()
@@ -450,7 +450,7 @@ async fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
     assert_eq!(caller.run(&["doctor", "--json"]).await, 0);
     let checks: Value = serde_json::from_str(&caller.stdout.text()).unwrap();
     let finding = |name: &str| {
-        checks
+        checks["checks"]
             .as_array()
             .unwrap()
             .iter()
@@ -461,6 +461,12 @@ async fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
     assert_eq!(finding("you").as_deref(), Some("ok"));
     assert_eq!(finding("workspace").as_deref(), Some("ok"));
     assert_eq!(finding("opencode").as_deref(), Some("warn"));
+    // The names that scripts of the companion plugins know.
+    assert_eq!(checks["summary"]["failures"], 0);
+    assert_eq!(checks["summary"]["fix"], false);
+    assert_eq!(checks["checks"][0]["status"], "PASS");
+    assert!(checks["checks"][0]["detail"].is_string());
+    assert_eq!(checks["stateRoot"], data.path().to_str().unwrap());
 
     let empty = tempfile::tempdir().unwrap();
     let caller = Caller::in_directory(empty.path());

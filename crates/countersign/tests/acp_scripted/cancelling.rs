@@ -48,9 +48,8 @@ async fn no_rule_allows_what_crosses_the_cancel() {
     assert_eq!(asked["state"], "undeliverable");
 }
 
-#[tokio::test]
-async fn an_answer_that_has_not_left_is_taken_back_by_the_cancel() {
-    let scene = Scene::set().await;
+/// Has the agent ask, and read nothing until it is let.
+async fn asks_behind_a_dam(scene: &Scene) -> Value {
     let asking = ask("7", "call-1", "echo dammed");
     let steps = [
         DAM,
@@ -60,7 +59,13 @@ async fn an_answer_that_has_not_left_is_taken_back_by_the_cancel() {
         "AWAIT REPLY 7",
     ];
     scene.play(&steps).await;
-    let asked = scene.asked("echo dammed").await;
+    scene.asked("echo dammed").await
+}
+
+#[tokio::test]
+async fn an_answer_that_has_not_left_is_taken_back_by_the_cancel() {
+    let scene = Scene::set().await;
+    let asked = asks_behind_a_dam(&scene).await;
     scene.allow(&asked).await;
     scene.cancel().await;
     scene.go("read");
@@ -72,16 +77,7 @@ async fn an_answer_that_has_not_left_is_taken_back_by_the_cancel() {
 #[tokio::test]
 async fn a_cancel_that_the_agent_has_not_read_is_told_by_the_next_server() {
     let mut scene = Scene::set().await;
-    let asking = ask("7", "call-1", "echo dammed");
-    let steps = [
-        DAM,
-        &asking,
-        "AWAIT FILE read",
-        "AWAIT CANCEL",
-        "AWAIT REPLY 7",
-    ];
-    scene.play(&steps).await;
-    let asked = scene.asked("echo dammed").await;
+    let asked = asks_behind_a_dam(&scene).await;
     scene.cancel().await;
     assert_eq!(scene.settled(&asked).await["state"], "withdrawn");
     assert_eq!(scene.count("session/cancel"), 0);

@@ -38,12 +38,7 @@ async fn the_draft_is_spoken(agent: RealAgent) {
     );
     assert_eq!(scene.comes_to_rest().await, "cancelled");
 
-    let ask = scene.ask("touch late.txt").await;
-    scene.server.kill();
-    scene.server.restart().await;
-    scene.allow(&ask).await;
-    assert_eq!(scene.comes_to_rest().await, "completed");
-    assert!(scene.has("late.txt"));
+    scene.ask_outlives_the_server().await;
 
     let lost = scene.ask("touch lost.txt").await;
     let life = scene.life();

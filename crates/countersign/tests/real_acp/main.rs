@@ -204,12 +204,7 @@ async fn a_cancelled_turn_runs_nothing_more(agent: RealAgent) {
 /// An ask outlives the server; that of an agent that dies is withdrawn, and the next prompt goes on with the session.
 async fn deaths_lose_nothing(agent: RealAgent) {
     let mut scene = Scene::set(agent).await;
-    let ask = scene.ask("touch late.txt").await;
-    scene.server.kill();
-    scene.server.restart().await;
-    scene.allow(&ask).await;
-    assert_eq!(scene.comes_to_rest().await, "completed");
-    assert!(scene.has("late.txt"));
+    scene.ask_outlives_the_server().await;
 
     let lost = scene.ask("touch lost.txt").await;
     let before = scene.server.agents().remove(0);
@@ -272,14 +267,12 @@ async fn opencode_has_its_host_write_what_it_was_allowed() {
     let scene = Scene::with(RealAgent::Opencode, abilities).await;
     let path = scene.server.workspace().join("notes.txt");
     std::fs::write(&path, "one\ntwo\nthree\n").expect("it can be written");
-    let prompt = |what: &str| format!("TOOL read: {0}\nTOOL {what}", path.display());
-    let edit = format!("edit: {}<<<two>>>2", path.display());
-    scene
-        .server
-        .api()
-        .prompt(&scene.session, &prompt(&edit))
-        .await;
-    let ask = scene.asked("notes.txt").await;
+    let asks_to_edit = async |change: &str| {
+        let prompt = format!("TOOL read: {0}\nTOOL edit: {0}<<<{change}", path.display());
+        scene.server.api().prompt(&scene.session, &prompt).await;
+        scene.asked("notes.txt").await
+    };
+    let ask = asks_to_edit("two>>>2").await;
     assert_eq!(ask["subject"]["tool"], "edit", "{ask}");
     scene.allow(&ask).await;
     assert_eq!(scene.comes_to_rest().await, "completed");
@@ -290,18 +283,9 @@ async fn opencode_has_its_host_write_what_it_was_allowed() {
     let hosted: Vec<&Value> = items.iter().filter(hosted).collect();
     assert_eq!(hosted.len(), 1, "{items:#?}");
     assert_eq!(hosted[0]["status"], "completed");
-    let path_of_asks = format!("/api/v1/asks?session={}", scene.session);
-    let asks = scene.server.api().get(&path_of_asks).await;
-    let asks = asks["asks"].as_array().expect("a list of asks").len();
-    assert_eq!(asks, 1, "it was asked once");
+    assert_eq!(scene.asks().await, 1, "it was asked once");
 
-    let edit = format!("edit: {}<<<three>>>3", path.display());
-    scene
-        .server
-        .api()
-        .prompt(&scene.session, &prompt(&edit))
-        .await;
-    let ask = scene.asked("notes.txt").await;
+    let ask = asks_to_edit("three>>>3").await;
     scene.answer(&ask, &json!({ "answer": "deny" })).await;
     scene.comes_to_rest().await;
     let written = std::fs::read_to_string(&path).expect("it can be read");

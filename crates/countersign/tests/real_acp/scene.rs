@@ -101,6 +101,16 @@ impl Scene {
         assert_eq!(settled["state"], "delivered");
     }
 
+    /// Kills the server while the agent asks: the next one has the ask, and the agent gets the answer.
+    pub(crate) async fn ask_outlives_the_server(&mut self) {
+        let ask = self.ask("touch late.txt").await;
+        self.server.kill();
+        self.server.restart().await;
+        self.allow(&ask).await;
+        assert_eq!(self.comes_to_rest().await, "completed");
+        assert!(self.has("late.txt"));
+    }
+
     pub(crate) async fn cancel(&self) -> Reply {
         let path = format!("/api/v1/sessions/{}/cancel", self.session);
         self.server.api().post(&path, &json!({})).await

@@ -207,8 +207,11 @@ async fn whatever_the_network_does_each_ask_arrives_and_each_answer_is_taken_onc
         url: proxy.url(),
         password: Some(password.to_owned()),
     };
+    // What listens there is this process: once the server has seen it, no command that is started here is a person's.
+    proxy.set(Fault::Refuse).await;
     let mut server = Setup::new(BINARY, engine).start().await;
     let api = server.api().clone();
+    proxy.set(Fault::None).await;
     api.wait_for_engine().await;
     let session = api.start_session().await;
     let native = api.session(&session).await["native_id"].clone();

@@ -1,0 +1,421 @@
+//! Jobs with an ACP agent: they end in a result or a reason, whoever is killed, and leave no process behind.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test needs and does not get fails the test"
+)]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use countersign_testkit::test_server::{Api, Engine, PATIENCE, Setup};
+use countersign_testkit::{Seed, TestServer, eventually};
+use rand::RngExt as _;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+/// How long a process of a job may live after the job's end, and what a busy machine takes longer.
+const GONE_SOON: Duration = Duration::from_secs(20);
+
+async fn server() -> TestServer {
+    Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::None)
+        .start()
+        .await
+}
+
+fn task(prompt: &str) -> Value {
+    json!({ "kind": "task", "prompt": prompt, "engine": "demo" })
+}
+
+async fn hand_in(api: &Api, body: &Value) -> String {
+    let made = api.post("/api/v1/jobs", body).await.expect(201);
+    made["id"].as_str().unwrap().to_owned()
+}
+
+async fn job(api: &Api, id: &str) -> Value {
+    api.get(&format!("/api/v1/jobs/{id}")).await
+}
+
+/// Waits until a job has ended, and returns it.
+async fn ended(api: &Api, id: &str) -> Value {
+    eventually(PATIENCE, "the job ends", async || {
+        let path = format!("/api/v1/jobs/{id}/ended?wait_seconds=20");
+        // A server that was killed is not there for a moment.
+        let reply = Api::send(api.request(Method::GET, &path)).await.ok()?;
+        (!reply.body["ended_at"].is_null()).then_some(reply.body)
+    })
+    .await
+}
+
+async fn state_is(api: &Api, id: &str, state: &str) -> Value {
+    eventually(PATIENCE, state, async || {
+        let job = job(api, id).await;
+        (job["state"] == state).then_some(job)
+    })
+    .await
+}
+
+async fn log(api: &Api, id: &str) -> String {
+    api.get(&format!("/api/v1/jobs/{id}/log")).await["entries"].to_string()
+}
+
+async fn no_agent_is_left(server: &TestServer) {
+    eventually(GONE_SOON, "the agent has ended", async || {
+        server.agents().is_empty().then_some(())
+    })
+    .await;
+}
+
+fn git(directory: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=ada", "-c", "user.email=ada@localhost"])
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn repository(directory: &Path) {
+    git(directory, &["init", "--quiet", "--initial-branch=main"]);
+    std::fs::write(directory.join("readme.md"), "hello\n").unwrap();
+    git(directory, &["add", "--all"]);
+    git(directory, &["commit", "--quiet", "-m", "begin"]);
+}
+
+#[tokio::test]
+async fn a_job_that_is_allowed_what_it_asks_ends_with_its_last_words_and_its_changes() {
+    let mut server = server().await;
+    let mut body = task("EDIT made.txt one\nSAY all is done");
+    body["on_ask"] = json!("allow");
+    let id = hand_in(server.api(), &body).await;
+    let job = ended(server.api(), &id).await;
+    assert_eq!(job["state"], "completed", "{job}");
+    assert!(
+        job["result"].as_str().unwrap().contains("all is done"),
+        "{job}"
+    );
+    let changed = job["changed_files"].as_array().unwrap();
+    assert!(
+        changed.iter().any(|file| file["path"] == "made.txt"),
+        "{job}"
+    );
+    assert!(server.workspace().join("made.txt").exists());
+    assert!(log(server.api(), &id).await.contains("allowed ask_"));
+    no_agent_is_left(&server).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_headless_ask_makes_the_job_wait_until_somebody_answers() {
+    let mut server = server().await;
+    let api = server.api();
+    let id = hand_in(api, &task("RUN echo 1 > made.txt\nSAY went on")).await;
+    let waiting = state_is(api, &id, "waiting").await;
+    let crumb = waiting["breadcrumb"]["text"].as_str().unwrap();
+    assert!(crumb.starts_with("waiting for you: "), "{crumb}");
+    let ask = waiting["open_asks"][0].as_str().unwrap().to_owned();
+    let asked = api.ask(&ask).await;
+    assert!(
+        !asked["expires_at"].is_null(),
+        "nobody may be watching: {asked}"
+    );
+    api.answer(&ask, &json!({ "answer": "allow_once" }))
+        .await
+        .expect(200);
+    let job = ended(api, &id).await;
+    assert_eq!(job["state"], "completed", "{job}");
+    assert!(server.workspace().join("made.txt").exists());
+    no_agent_is_left(&server).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_job_may_not_do_is_denied_and_the_agent_goes_on() {
+    let server = server().await;
+    for (field, value) in [("on_ask", "deny"), ("access", "read_only")] {
+        let mut body = task("RUN touch never.txt\nSAY went on");
+        body[field] = json!(value);
+        let id = hand_in(server.api(), &body).await;
+        let job = ended(server.api(), &id).await;
+        assert_eq!(job["state"], "completed", "{job}");
+        assert!(!server.workspace().join("never.txt").exists());
+        assert!(log(server.api(), &id).await.contains("denied ask_"));
+    }
+    no_agent_is_left(&server).await;
+}
+
+#[tokio::test]
+async fn an_ask_that_nobody_answers_runs_out_and_the_job_still_ends() {
+    let server = server().await;
+    let mut body = task("RUN touch never.txt\nSAY went on");
+    body["ask_expires_seconds"] = json!(1);
+    let id = hand_in(server.api(), &body).await;
+    let job = ended(server.api(), &id).await;
+    // The agent is told that nobody answered, asks something else, and nobody answers that either.
+    assert_eq!(job["state"], "failed", "{job}");
+    assert_eq!(job["failure"]["code"], "ask_expired", "{job}");
+    assert!(!server.workspace().join("never.txt").exists());
+    no_agent_is_left(&server).await;
+}
+
+#[tokio::test]
+async fn a_job_ends_by_its_deadline_by_its_idle_limit_and_by_whoever_cancels_it() {
+    let server = server().await;
+    let api = server.api();
+    let mut late = task("SAY begun\nWAIT");
+    late["deadline_seconds"] = json!(2);
+    let mut idle = task("SAY begun\nWAIT");
+    idle["idle_limit_seconds"] = json!(1);
+    let (late, idle) = (hand_in(api, &late).await, hand_in(api, &idle).await);
+    let stopped = hand_in(api, &task("SAY begun\nWAIT")).await;
+    state_is(api, &stopped, "running").await;
+    api.post(&format!("/api/v1/jobs/{stopped}/cancel"), &json!({}))
+        .await
+        .expect(200);
+    let cancelled = ended(api, &stopped).await;
+    assert_eq!(cancelled["state"], "cancelled", "{cancelled}");
+    assert!(!cancelled["cancelled_by"].is_null());
+    for (id, code) in [(&late, "deadline"), (&idle, "idle")] {
+        let job = ended(api, id).await;
+        assert_eq!(job["state"], "failed", "{job}");
+        assert_eq!(job["failure"]["code"], code, "{job}");
+        assert!(job["result"].as_str().unwrap().contains("begun"), "{job}");
+    }
+    assert!(
+        log(api, &idle)
+            .await
+            .contains("What the engine holds is read again")
+    );
+    no_agent_is_left(&server).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_is_killed_fails_its_job_with_what_it_had_said() {
+    let server = server().await;
+    let api = server.api();
+    let id = hand_in(api, &task("SAY half of it\nWAIT")).await;
+    eventually(PATIENCE, "it has said something", async || {
+        let session = job(api, &id).await["session"].as_str()?.to_owned();
+        let items = api.items(&session).await;
+        items
+            .iter()
+            .any(|item| item["kind"] == "text")
+            .then_some(())
+    })
+    .await;
+    let agent = server.agents().remove(0);
+    kill(agent.process);
+    let job = ended(api, &id).await;
+    assert_eq!(job["state"], "failed", "{job}");
+    assert_eq!(job["failure"]["code"], "engine_gone", "{job}");
+    assert!(
+        job["result"].as_str().unwrap().contains("half of it"),
+        "{job}"
+    );
+    no_agent_is_left(&server).await;
+}
+
+fn kill(process: u32) {
+    let process = i32::try_from(process).unwrap();
+    let process = rustix::process::Pid::from_raw(process).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn a_job_goes_on_with_the_session_of_an_earlier_one() {
+    let server = server().await;
+    let api = server.api();
+    let first = hand_in(api, &task("SAY first")).await;
+    let mut body = task("SAY second");
+    body["resume"] = json!({ "job": first });
+    let session = ended(api, &first).await["session"].clone();
+    no_agent_is_left(&server).await;
+    let second = hand_in(api, &body).await;
+    let job = ended(api, &second).await;
+    assert_eq!(job["state"], "completed", "{job}");
+    assert_eq!(job["session"], session);
+    assert!(job["result"].as_str().unwrap().contains("second"), "{job}");
+    // Of two that would talk in one session at once the second is refused.
+    let mut body = task("WAIT");
+    body["resume"] = json!({ "session": session });
+    let third = hand_in(api, &body).await;
+    state_is(api, &third, "running").await;
+    api.post("/api/v1/jobs", &body).await.expect(409);
+    api.post(&format!("/api/v1/jobs/{third}/cancel"), &json!({}))
+        .await
+        .expect(200);
+    assert_eq!(ended(api, &third).await["state"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_job_with_a_worktree_changes_nothing_else_and_is_kept_or_discarded() {
+    let server = server().await;
+    let api = server.api();
+    let workspace = server.workspace().to_owned();
+    // Without a commit there is nothing to begin with.
+    let mut body = task("EDIT made.txt one");
+    body["on_ask"] = json!("allow");
+    body["worktree"] = json!(true);
+    let failed = hand_in(api, &body).await;
+    assert_eq!(ended(api, &failed).await["failure"]["code"], "worktree");
+
+    repository(&workspace);
+    let mut jobs = Vec::new();
+    for _ in 0..2 {
+        let id = hand_in(api, &body).await;
+        let job = ended(api, &id).await;
+        assert_eq!(job["state"], "completed", "{job}");
+        assert!(!workspace.join("made.txt").exists());
+        let path = job["worktree"]["path"].as_str().unwrap().to_owned();
+        assert!(Path::new(&path).join("made.txt").exists(), "{job}");
+        assert_eq!(job["changed_files"][0]["path"], "made.txt", "{job}");
+        let diff = api.get(&format!("/api/v1/jobs/{id}/diff")).await;
+        assert_eq!(diff["files"][0]["path"], "made.txt", "{diff}");
+        assert!(
+            diff["files"][0]["patch"].as_str().unwrap().contains("+one"),
+            "{diff}"
+        );
+        jobs.push((id, path));
+    }
+    let kept = api
+        .post(&format!("/api/v1/jobs/{}/keep", jobs[0].0), &json!({}))
+        .await
+        .expect(200);
+    assert_eq!(kept["worktree"]["fate"], "kept");
+    let branch = kept["worktree"]["branch"].as_str().unwrap();
+    let shown = git(&workspace, &["show", &format!("{branch}:made.txt")]);
+    assert!(shown.starts_with("one"));
+    assert!(!Path::new(&jobs[0].1).exists());
+    let diff = api.get(&format!("/api/v1/jobs/{}/diff", jobs[0].0)).await;
+    assert_eq!(diff["files"][0]["path"], "made.txt", "{diff}");
+    let discarded = api
+        .post(&format!("/api/v1/jobs/{}/discard", jobs[1].0), &json!({}))
+        .await;
+    assert_eq!(discarded.expect(200)["worktree"]["fate"], "discarded");
+    assert!(!Path::new(&jobs[1].1).exists());
+    assert!(!git(&workspace, &["branch", "--list"]).contains(&jobs[1].0));
+    api.post(&format!("/api/v1/jobs/{}/keep", jobs[1].0), &json!({}))
+        .await
+        .expect(409);
+}
+
+/// How many jobs were under way at once, as the ledger says.
+fn most_at_once(jobs: &[Value]) -> usize {
+    let time = |job: &Value, field: &str| job[field].as_str().unwrap().to_owned();
+    let starts = jobs.iter().map(|job| time(job, "started_at"));
+    starts
+        .map(|at| {
+            let under_way =
+                |job: &&Value| time(job, "started_at") <= at && at < time(job, "ended_at");
+            jobs.iter().filter(under_way).count()
+        })
+        .max()
+        .unwrap_or(0)
+}
+
+async fn none_is_lost(count: usize) {
+    let server = server().await;
+    let api = server.api();
+    let mut clients = JoinSet::new();
+    for number in 0..count {
+        let (api, body) = (api.clone(), task(&format!("SAY number {number}")));
+        clients.spawn(async move { (number, hand_in(&api, &body).await) });
+    }
+    let mut jobs = Vec::new();
+    for (number, id) in clients.join_all().await {
+        let job = ended(api, &id).await;
+        assert_eq!(job["state"], "completed", "{job}");
+        let said = job["result"].as_str().unwrap().trim();
+        assert_eq!(said, format!("number {number}"));
+        jobs.push(job);
+    }
+    assert_eq!(jobs.len(), count);
+    assert!(most_at_once(&jobs) <= 4, "{}", most_at_once(&jobs));
+    no_agent_is_left(&server).await;
+}
+
+#[tokio::test]
+async fn of_ten_jobs_at_once_none_is_lost() {
+    none_is_lost(10).await;
+}
+
+#[tokio::test]
+async fn slow_of_two_hundred_jobs_at_once_none_is_lost_and_the_caps_hold() {
+    none_is_lost(200).await;
+}
+
+#[tokio::test]
+async fn a_job_whose_server_is_killed_goes_on_under_the_next() {
+    let mut server = server().await;
+    let waiting = hand_in(server.api(), &task("RUN echo 1 >> made.txt\nSAY done")).await;
+    state_is(server.api(), &waiting, "waiting").await;
+    let slow = hand_in(server.api(), &task("SAY begun\nWAIT")).await;
+    state_is(server.api(), &slow, "running").await;
+    server.kill();
+    server.restart().await;
+    let api = server.api();
+    let ask = state_is(api, &waiting, "waiting").await["open_asks"][0].clone();
+    let answer = json!({ "answer": "allow_once" });
+    api.answer(ask.as_str().unwrap(), &answer).await.expect(200);
+    let job = ended(api, &waiting).await;
+    assert_eq!(job["state"], "completed", "{job}");
+    let made = std::fs::read_to_string(server.workspace().join("made.txt")).unwrap();
+    assert_eq!(made, "1\n", "it was done once");
+    assert_eq!(job_state(api, &slow).await, "running");
+    api.post(&format!("/api/v1/jobs/{slow}/cancel"), &json!({}))
+        .await
+        .expect(200);
+    assert_eq!(ended(api, &slow).await["state"], "cancelled");
+    no_agent_is_left(&server).await;
+}
+
+async fn job_state(api: &Api, id: &str) -> Value {
+    job(api, id).await["state"].clone()
+}
+
+/// The server is killed at whatever instant it happens to be in, again and again: each job ends once, with its own words
+/// or with a reason.
+#[tokio::test]
+async fn slow_jobs_end_whenever_the_server_is_killed() {
+    let mut dice = Seed::take().dice("kill");
+    let mut server = server().await;
+    let mut jobs = Vec::new();
+    for round in 0..12_u64 {
+        for number in 0..3 {
+            let mut body = task(&format!(
+                "RUN echo {round}-{number} >> made.txt\nSAY {round}-{number}"
+            ));
+            body["on_ask"] = json!("allow");
+            jobs.push((
+                hand_in(server.api(), &body).await,
+                format!("{round}-{number}"),
+            ));
+        }
+        let instant = dice.random_range(0..900_u64);
+        tokio::time::sleep(Duration::from_millis(instant)).await;
+        server.kill();
+        server.restart().await;
+    }
+    for (id, words) in &jobs {
+        let job = ended(server.api(), id).await;
+        match job["state"].as_str().unwrap() {
+            "completed" => assert!(job["result"].as_str().unwrap().contains(words), "{job}"),
+            "failed" => assert!(
+                !job["failure"]["message"].as_str().unwrap().is_empty(),
+                "{job}"
+            ),
+            other => panic!("{other}: {job}"),
+        }
+    }
+    let made = std::fs::read_to_string(server.workspace().join("made.txt")).unwrap();
+    for (_, words) in &jobs {
+        let count = made.lines().filter(|line| line == words).count();
+        assert!(count <= 1, "{words} was done {count} times");
+    }
+    no_agent_is_left(&server).await;
+    server.stop().await;
+}

@@ -1,0 +1,121 @@
+//! The server that commands start: one, however many need it, gone when nobody does, and replaced when it dies.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use countersign_testkit::eventually;
+use countersign_testkit::test_server::PATIENCE;
+use rustix::process::{Pid, getsid};
+
+use crate::place::{Place, end_of, is_there, server_of};
+
+#[tokio::test]
+async fn ten_commands_at_once_start_one_server_and_lose_no_job() {
+    let place = Place::new();
+    let begin = [
+        "task",
+        "--engine",
+        "demo",
+        "--background",
+        "--json",
+        "SAY hello",
+    ];
+    let commands: Vec<_> = (0..10)
+        .map(|_| place.command(&begin).spawn().unwrap())
+        .collect();
+    let mut ids = Vec::new();
+    let mut starters = 0;
+    for command in commands {
+        let printed = end_of(command, &begin).await;
+        let id = printed.expect_success().json()["jobId"].clone();
+        ids.push(id.as_str().unwrap().to_owned());
+        starters += usize::from(printed.stderr.contains("Started a server"));
+    }
+    assert_eq!(starters, 1);
+    for id in &ids {
+        place.run(&["wait-and-result", id]).await.expect_success();
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 10);
+    let pid = place.server().expect("it serves");
+    // Of no terminal, and its log is for nobody else.
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    assert_eq!(getsid(Some(pid)).unwrap(), pid);
+    let log = place.data().join("server.log").metadata().unwrap();
+    assert_eq!(log.permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_server_without_anything_to_do_ends_and_the_next_command_starts_another() {
+    let place = Place::new().with("COUNTERSIGN_IDLE_EXIT_S", "1");
+    let id = place.begin(&[], "WAIT").await;
+    let first = place.server().expect("it serves");
+    // Longer than it would stay without a job.
+    let still = place
+        .run(&["wait-and-result", &id, "--max-wait", "3"])
+        .await;
+    still.expect_code(2);
+    assert_eq!(place.server(), Some(first));
+    place.run(&["cancel", &id]).await.expect_success();
+    // Somebody who is connected is reason enough to stay.
+    place.run(&["watch", "--limit", "3s"]).await.expect_code(2);
+    assert_eq!(place.server(), Some(first));
+    eventually(PATIENCE, "the server ends by itself", async || {
+        (!is_there(first)).then_some(())
+    })
+    .await;
+    for left in ["server.json", "countersign.sock"] {
+        assert!(!place.data().join(left).exists(), "{left} is left");
+    }
+    let told = place.job(&id).await;
+    assert_eq!(told["status"], "cancelled");
+    assert_ne!(place.server(), Some(first));
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_job_is_told_its_end_though_the_server_is_killed() {
+    let place = Place::new();
+    let id = place.begin(&[], "RUN echo hello").await;
+    place.until(&id, "waiting").await;
+    let waiting = place.command(&["wait-and-result", &id]).spawn().unwrap();
+    let first = place.server();
+    place.kill_server().await;
+    let second = eventually(PATIENCE, "another server serves", async || place.server()).await;
+    assert_ne!(Some(second), first);
+    let job = place.until(&id, "waiting").await;
+    let ask = job["openAsks"][0].as_str().unwrap();
+    place.run(&["allow", ask]).await.expect_success();
+    let ended = end_of(waiting, &["wait-and-result"]).await;
+    ended.expect_success();
+    assert!(
+        ended.stdout.contains("- **Status**: completed"),
+        "{ended:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_companions_variable_names_the_state_and_no_other_programs_directory_is_used() {
+    let place = Place::new();
+    let companion = place.path("companion");
+    let foreign = place.path("codex-inline");
+    std::fs::create_dir(&foreign).unwrap();
+    let status = |data: Option<&str>| {
+        let mut command = place.command(&["status"]);
+        command
+            .env("CLAUDE_PLUGIN_DATA", &foreign)
+            .env("OPENCODE_COMPANION_DATA", &companion);
+        match data {
+            Some(data) => command.env("COUNTERSIGN_DATA", data),
+            None => command.env_remove("COUNTERSIGN_DATA"),
+        };
+        command.spawn().unwrap()
+    };
+    end_of(status(None), &["status"]).await.expect_success();
+    assert!(server_of(&companion).is_some());
+    assert!(!place.data().exists());
+    let data = place.data();
+    let own = end_of(status(data.to_str()), &["status"]).await;
+    own.expect_success();
+    assert!(place.server().is_some());
+    assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 0);
+}
