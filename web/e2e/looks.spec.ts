@@ -1,29 +1,10 @@
 /* Every view, for eyes that see little, in the light and in the dark, and on a narrow screen. */
-import { AxeBuilder } from "@axe-core/playwright";
-import type { Page } from "@playwright/test";
+import { look } from "./support/looking.ts";
 import { askWith, begin, button, goOn, said } from "./support/page.ts";
+import { DESK, PHONE } from "./support/screens.ts";
 import { expect, test } from "./support/test.ts";
 
-const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
-const DESK = { viewport: { width: 1440, height: 900 } };
 const LONG = `echo ${"a-very-long-word-without-a-blank/".repeat(12)} && ${"printf '%s' more; ".repeat(20)}true`;
-
-/** Looks at the page as it is now; in the dark at a desk alone, for the colours are the same everywhere. */
-async function look(page: Page): Promise<void> {
-  const schemes = page.viewportSize()?.width === DESK.viewport.width ? (["light", "dark"] as const) : (["light"] as const);
-  for (const colorScheme of schemes) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    // There are no frames here, for which alone it would open pages of its own.
-    const axe = new AxeBuilder({ page }).setLegacyMode();
-    // Nothing but the colours is different in the dark.
-    if (colorScheme === "dark") axe.withRules("color-contrast");
-    const { violations } = await axe.analyze();
-    const found = violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}\n${node.failureSummary}`));
-    expect(found, colorScheme).toEqual([]);
-  }
-  const overhang = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  expect(overhang, "nothing reaches over the side").toBeLessThanOrEqual(0);
-}
 
 for (const [place, browser] of [
   ["a desk", DESK],

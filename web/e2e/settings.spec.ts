@@ -26,7 +26,8 @@ test.describe("what is set outlives a crash:", () => {
     await mode.selectOption("plan");
     await expect(page.getByText("Ada set the mode to `plan`.")).toBeVisible();
     await expect(mode).toHaveValue("plan");
-    await page.getByLabel("Thoughts").uncheck();
+    // Not `uncheck`: the box shows what the agent has taken, a moment after the click.
+    await page.getByLabel("Thoughts").click();
     await expect(page.getByText("Ada set `thoughts` to `off`.")).toBeVisible();
 
     await goOn(page, "Show me what you would do.");

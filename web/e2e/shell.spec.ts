@@ -1,5 +1,6 @@
 /* The first page, as the server sends it to a browser that it does not know. */
 import { AxeBuilder } from "@axe-core/playwright";
+import type { Response } from "@playwright/test";
 import { expect, test } from "./support/test.ts";
 
 // The browser tells of every refused request by itself.
@@ -45,4 +46,24 @@ test("who signs out is out", async ({ visit }) => {
   await expect(page.getByRole("alert")).toContainText("You signed out.");
   await page.reload();
   await expect(page.getByRole("heading", { name: "This browser is not paired yet" })).toBeVisible();
+});
+
+test("the app is small, comes from this server alone, and is kept by the browser", async ({ open, server }) => {
+  test.skip(process.env["COUNTERSIGN_APP"] !== undefined, "the app is not the one that the server would send");
+  const page = await open();
+  const loaded: Response[] = [];
+  page.on("response", (response) => loaded.push(response));
+  await page.goto(await server.pairingLink("Ada", "owner"));
+  await expect(page.getByText("live", { exact: true })).toBeVisible();
+  expect(loaded.map((response) => response.url()).filter((url) => !url.startsWith(server.url))).toEqual([]);
+  const ofType = (type: string) => loaded.filter((response) => response.request().resourceType() === type);
+  const [scripts, styles] = [ofType("script"), ofType("stylesheet")];
+  expect(scripts.length).toBeGreaterThan(0);
+  for (const response of [...scripts, ...styles]) expect(response.headers()["cache-control"]).toContain("immutable");
+  const weigh = async (files: readonly Response[]) => {
+    const sizes = await Promise.all(files.map((response) => response.request().sizes()));
+    return sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
+  };
+  expect(await weigh(scripts), "compressed, in bytes").toBeLessThan(150 * 1024);
+  expect(await weigh(styles), "compressed, in bytes").toBeLessThan(20 * 1024);
 });

@@ -1,5 +1,6 @@
 /* The web app: a gate for browsers that are not paired, and the pages behind it. */
 import { Match, Switch } from "solid-js";
+import { words } from "./text/words.ts";
 import { identify, identity } from "./state/identity.ts";
 import { Pair, Waiting } from "./views/pair.tsx";
 import { Shell } from "./views/shell.tsx";
@@ -12,10 +13,10 @@ export function App() {
   return (
     <Switch>
       <Match when={is("unknown")}>
-        <Waiting sentence="Looking who is here…" />
+        <Waiting sentence={words.gate.looking} />
       </Match>
       <Match when={is("pairing")}>
-        <Waiting sentence="Pairing this browser…" />
+        <Waiting sentence={words.gate.pairing} />
       </Match>
       <Match when={is("unreachable")}>
         {(state) => <Waiting sentence={state().problem} retry={() => void identify()} />}

@@ -5,6 +5,8 @@ test("every route is read back from its own address", () => {
   const routes: Route[] = [
     { page: "inbox" },
     { page: "ask", ask: "ask_01jcz5x8" },
+    { page: "history" },
+    { page: "history", ask: "ask_01jcz5x8" },
     { page: "sessions" },
     { page: "session", session: "session_01jcz5x8" },
   ];
@@ -12,7 +14,7 @@ test("every route is read back from its own address", () => {
 });
 
 test("an address that means nothing leads to the inbox", () => {
-  for (const fragment of ["", "#", "#/", "#/nowhere", "#/asks", "#/asks/ses_1", "#/asks/ask_1/more", "#/asks/../x"]) {
+  for (const fragment of ["", "#", "#/", "#/nowhere", "#/asks", "#/asks/ses_1", "#/asks/ask_1/more", "#/asks/../x", "#/history/x"]) {
     expect(parseRoute(fragment)).toEqual({ page: "inbox" });
   }
 });

@@ -8,6 +8,7 @@ import { createSignal } from "solid-js";
 export type Route =
   | { page: "inbox" }
   | { page: "ask"; ask: string }
+  | { page: "history"; ask?: string }
   | { page: "sessions" }
   | { page: "session"; session: string };
 
@@ -16,6 +17,8 @@ export function parseRoute(fragment: string): Route {
   const [head, id, ...rest] = fragment.replace(/^#?\/?/, "").split("/");
   if (rest.length > 0) return { page: "inbox" };
   if (head === "asks" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "ask", ask: id };
+  if (head === "history" && id === undefined) return { page: "history" };
+  if (head === "history" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "history", ask: id };
   if (head === "sessions" && id === undefined) return { page: "sessions" };
   if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id)) return { page: "session", session: id };
   return { page: "inbox" };
@@ -28,6 +31,8 @@ export function fragmentOf(route: Route): string {
       return "#/";
     case "ask":
       return `#/asks/${route.ask}`;
+    case "history":
+      return route.ask === undefined ? "#/history" : `#/history/${route.ask}`;
     case "sessions":
       return "#/sessions";
     case "session":

@@ -26,7 +26,7 @@ export class Server {
   readonly #proxy: PrefixProxy;
   #program: Started | undefined;
 
-  private constructor(root: string, port: number, model: Started, proxy: PrefixProxy) {
+  private constructor(root: string, port: number, model: Started, proxy: PrefixProxy, others: readonly string[]) {
     this.url = `http://127.0.0.1:${port}`;
     this.#root = root;
     this.workspace = join(root, "garden");
@@ -40,12 +40,14 @@ export class Server {
     const config = join(root, "config.toml");
     const hosts = JSON.stringify([proxy.host]);
     writeFileSync(config, `[server]\npublic_hosts = ${hosts}\n[engine]\nprogram = ${JSON.stringify(opencode)}\n`);
-    mkdirSync(this.workspace);
-    this.#parameters = ["serve", "--workspace", this.workspace, "--port", String(port), "--config", config];
+    const folders = [this.workspace, ...others.map((name) => join(root, name))];
+    for (const folder of folders) mkdirSync(folder, { recursive: true });
+    const workspaces = folders.flatMap((folder) => ["--workspace", folder]);
+    this.#parameters = ["serve", ...workspaces, "--port", String(port), "--config", config];
   }
 
-  /** Starts everything and waits until the engine is ready. */
-  static async start(): Promise<Server> {
+  /** Starts everything and waits until the engines are ready; `others` are the names of more workspaces. */
+  static async start(...others: string[]): Promise<Server> {
     const root = realpathSync(mkdtempSync(join(tmpdir(), "countersign-e2e-")));
     const model = await start(stubModel, ["--requests", join(root, "requests.jsonl")], {
       environment: {},
@@ -54,7 +56,7 @@ export class Server {
       ready: "http://",
     });
     const port = await freePort();
-    const server = new Server(root, port, model, await PrefixProxy.start(port));
+    const server = new Server(root, port, model, await PrefixProxy.start(port), others);
     await server.restart();
     return server;
   }

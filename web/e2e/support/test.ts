@@ -4,6 +4,7 @@
  * security policy, or a request that the server forbids.
  */
 import { test as base, type BrowserContext, type BrowserContextOptions, type Page } from "@playwright/test";
+import { serveApp } from "./app.ts";
 import { Server, type Role } from "./server.ts";
 
 export { expect } from "@playwright/test";
@@ -48,6 +49,7 @@ export const test = base.extend<TestFixtures, { server: Server }>({
     await use(async (options) => {
       const context = await browser.newContext(options);
       contexts.push(context);
+      await serveApp(context);
       const page = await context.newPage();
       page.on("console", (message) => {
         if (message.type() === "error") complaints.push(message.text());

@@ -1,4 +1,5 @@
 /* One function for each thing that the page asks of the server. Every failure is an `ApiError` with a sentence. */
+import { words } from "../text/words.ts";
 import { apiAddress } from "./base.ts";
 import { forgetPageKey, keepPageKey, pageKeyHeader } from "./page-key.ts";
 import type {
@@ -13,6 +14,9 @@ import type {
   NewSession,
   Paired,
   Phase,
+  Rule,
+  RulePreview,
+  RulePreviewRequest,
   SessionView,
   SetRequest,
   SettingsView,
@@ -72,14 +76,14 @@ async function request<T>(method: "GET" | "POST", path: string, body?: unknown, 
     throw new ApiError(
       0,
       "unreachable",
-      timedOut ? "The server did not answer in time." : "The server cannot be reached.",
+      timedOut ? words.server.slow : words.server.unreachable,
     );
   }
   if (!response.ok) throw refusal(response.status, text);
   try {
     return (text === "" ? undefined : JSON.parse(text)) as T;
   } catch {
-    throw new ApiError(response.status, "unreadable", "The server sent something that is not JSON.");
+    throw new ApiError(response.status, "unreadable", words.server.noJson);
   }
 }
 
@@ -89,7 +93,7 @@ export function refusal(status: number, text: string): ApiError {
     const body = JSON.parse(text) as { code: string; message: string; details?: Record<string, unknown> };
     return new ApiError(status, body.code, body.message, body.details ?? {});
   } catch {
-    return new ApiError(status, "unreadable", `The server answered with status ${status}.`);
+    return new ApiError(status, "unreadable", words.server.status(status));
   }
 }
 
@@ -115,7 +119,7 @@ export const readWorkspaces = async () =>
   (await request<{ workspaces: WorkspaceView[] }>("GET", "workspaces")).workspaces;
 
 export const readAsk = (ask: string) => request<AskView>("GET", `asks/${id(ask)}`);
-export const readAsks = (filter: { state?: Phase; session?: string; limit?: number; before?: string }) =>
+export const readAsks = (filter: { state?: Phase; session?: string; workspace?: string; limit?: number; before?: string }) =>
   request<AskList>("GET", `asks${query(filter)}`);
 export const answerAsk = (ask: string, answer: AnswerRequest) =>
   request<AskView>("POST", `asks/${id(ask)}/answer`, answer);
@@ -129,6 +133,9 @@ export const readEarlierSessions = (engine: string, workspace: string) =>
 export const readEngines = async () => (await request<{ engines: EngineOffer[] }>("GET", "engines")).engines;
 export const readItems = async (session: string, after: number) =>
   (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ after })}`)).items;
+/** The newest items of a session, a few of them. */
+export const readLastItems = async (session: string, last: number) =>
+  (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ last })}`)).items;
 export const sendPrompt = (session: string, text: string, turn: string, attachments: readonly NewAttachment[]) =>
   request<{ turn: string; session: string }>(
     "POST",
@@ -152,3 +159,7 @@ export const changeSettings = (session: string, change: SetRequest) =>
   request<SettingsView>("POST", `sessions/${id(session)}/settings`, change);
 
 export const readAlarms = () => request<AlarmView[]>("GET", "alarms");
+
+export const readRules = async () => (await request<{ rules: Rule[] }>("GET", "rules")).rules;
+/** What a rule would have matched in the last days; nothing is changed by asking. */
+export const previewRule = (rule: RulePreviewRequest) => request<RulePreview>("POST", "rules/preview", rule);

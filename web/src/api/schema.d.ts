@@ -301,6 +301,163 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists jobs, newest first, each with the beginning of what is long. */
+        get: operations["list_jobs"];
+        put?: never;
+        /** Hands a job in. It is durable when this returns; the same id again returns the same job. */
+        post: operations["hand_in_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/heal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Looks at the jobs that have not ended, and ends those that nothing can come of any more. The server does so by itself
+         *     all the time; this says what it came to.
+         */
+        post: operations["heal_jobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a job. */
+        get: operations["show_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Has a job ended. One that has ended already stays as it is. */
+        post: operations["cancel_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows what a job changed. */
+        get: operations["job_diff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Removes a job's worktree and its branch, with everything that was changed there. */
+        post: operations["discard_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Waits until a job has ended, or until the time is up, and shows it as it is then. */
+        get: operations["ended_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keeps what a job did in its worktree: it is committed on the worktree's branch, which stays; the worktree is removed. */
+        post: operations["keep_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows the log of a job. */
+        get: operations["job_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me": {
         parameters: {
             query?: never;
@@ -312,6 +469,74 @@ export interface paths {
         get: operations["me"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists notifications, newest first, and whom the configuration says to tell. */
+        get: operations["list_notifications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts every dead letter back whose target is still configured. */
+        post: operations["retry_notifications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/targets/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tells a target that this is a test, once and at once, and says how that ended. */
+        post: operations["test_target"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts a dead letter back into its target's queue, with all its tries. */
+        post: operations["retry_notification"];
         delete?: never;
         options?: never;
         head?: never;
@@ -367,6 +592,23 @@ export interface paths {
         put?: never;
         /** Makes a rule. */
         post: operations["make_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rules/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tells what a rule would have matched in the last days, had it been there. Nothing is changed by it. */
+        post: operations["preview_rule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -618,6 +860,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description What a job may do to files.
+         * @enum {string}
+         */
+        Access: "write" | "read_only";
         /** @description A request of an ACP agent for leave, or a question of its. */
         AcpRequest: {
             /** @description The line that the agent wrote. */
@@ -748,7 +995,7 @@ export interface components {
             options: components["schemas"]["OfferedOption"][];
             parent_session?: components["schemas"]["SessionId"] | null;
             previous?: components["schemas"]["AskId"] | null;
-            /** @description What the engine sent, as it came. */
+            /** @description What the engine sent, as it came; what is nested deeper than 48 levels is there as its text. */
             raw: Record<string, never>;
             /** @description Who asks: the agent's name within its engine. */
             requester: string;
@@ -840,6 +1087,28 @@ export interface components {
             whole: boolean;
             /** @description The workspace whose chain it is. */
             workspace: components["schemas"]["WorkspaceId"];
+        };
+        /** @description What a job is doing, and since when. */
+        Breadcrumb: {
+            /** @description Since when it has been doing that. */
+            since: components["schemas"]["Timestamp"];
+            /** @description One line: `bash: cargo test`, or `waiting for you: edit src/a.rs`. */
+            text: string;
+        };
+        /** @description A file that a job changed. */
+        ChangedFile: {
+            /**
+             * Format: int64
+             * @description How many lines were added, where that is known.
+             */
+            added?: number | null;
+            /** @description Its path, from the job's directory on where it is within. */
+            path: string;
+            /**
+             * Format: int64
+             * @description How many lines were taken away, where that is known.
+             */
+            removed?: number | null;
         };
         /** @description What is said to an ask. */
         Choice: {
@@ -966,7 +1235,7 @@ export interface components {
          * @description Where an ask came in.
          * @enum {string}
          */
-        Door: "opencode" | "opencode_plugin" | "acp" | "acp_proxy";
+        Door: "opencode" | "opencode_plugin" | "acp" | "acp_proxy" | "workspace";
         /** @description Shows that a program is still there. */
         DoorAlive: {
             /**
@@ -1217,6 +1486,16 @@ export interface components {
             /** @enum {string} */
             type: "item.changed";
         } | {
+            /** @description The caller's own session that it was handed in with. */
+            group?: string | null;
+            /** @description Which. */
+            job: components["schemas"]["JobId"];
+            session?: components["schemas"]["SessionId"] | null;
+            /** @description How it stands now. */
+            state: components["schemas"]["JobState"];
+            /** @enum {string} */
+            type: "job.changed";
+        } | {
             /** @description A sentence about it. */
             message: string;
             /** @description How it stands now. */
@@ -1262,7 +1541,23 @@ export interface components {
             kind: "reported_written";
             /** @description The JSON-RPC id that the reply carries. */
             request: string;
+        } | {
+            /** @description The digest of the bytes. */
+            digest: components["schemas"]["Digest"];
+            /** @enum {string} */
+            kind: "files_written";
+        } | {
+            /** @enum {string} */
+            kind: "done";
+        } | {
+            /** @enum {string} */
+            kind: "nothing_written";
         };
+        /**
+         * @description Why a job failed, for programs.
+         * @enum {string}
+         */
+        FailureCode: "provider" | "provider_retrying" | "denied" | "ask_expired" | "engine_unavailable" | "engine_gone" | "engine_refused" | "not_resumable" | "worktree" | "deadline" | "idle" | "tool_stuck" | "ask_lost" | "internal";
         /** @description A change of a file. */
         FileDiff: {
             /** @description The change, as a unified diff. */
@@ -1277,6 +1572,41 @@ export interface components {
         Grant: "read" | "prompt" | "propose" | "answer" | "approve" | "administer" | "ask";
         /** @description A set of grants. */
         Grants: components["schemas"]["Grant"][];
+        /**
+         * @description What was done about a job.
+         * @enum {string}
+         */
+        HealAction: "healed-completed" | "healed-failed" | "would-complete" | "would-fail";
+        /** @description What healing came to. */
+        HealReport: {
+            /** @description What was done; jobs that are well are not among them. */
+            actions: components["schemas"]["Healed"][];
+            /** @description Whether it was only said what would be done. */
+            dry_run: boolean;
+            /**
+             * Format: int64
+             * @description How many jobs were looked at.
+             */
+            scanned: number;
+        };
+        /** @description Looks at jobs that have not ended, and ends those that nothing can come of any more. */
+        HealRequest: {
+            /** @description Look at the jobs of every workspace, not only at those of `directory`. */
+            all?: boolean;
+            /** @description The directory whose workspace is meant. */
+            directory?: string | null;
+            /** @description Only say what would be done. */
+            dry_run?: boolean;
+        };
+        /** @description What was done about one job. */
+        Healed: {
+            /** @description What was done. */
+            action: components["schemas"]["HealAction"];
+            /** @description A sentence about it. */
+            details: string;
+            /** @description Which. */
+            id: components["schemas"]["JobId"];
+        };
         /** @description How the server is. */
         Health: {
             /** @description `ok`, or what is wrong. */
@@ -1334,6 +1664,177 @@ export interface components {
         ItemList: {
             /** @description The items; what is still being said comes last, with the place it will have. */
             items: components["schemas"]["TranscriptItem"][];
+        };
+        /** @description What a job changed. */
+        JobDiff: {
+            /** @description The commit that it is compared with, for a job with a worktree. */
+            base?: string | null;
+            /** @description The change of each file. */
+            files: components["schemas"]["FileDiff"][];
+            /** @description The job. */
+            job: components["schemas"]["JobId"];
+            /** @description Whether something was left out because it is too long. */
+            truncated: boolean;
+        };
+        /** @description Why a job failed. */
+        JobFailure: {
+            /** @description Why, for programs. */
+            code: components["schemas"]["FailureCode"];
+            /** @description What to do about it. */
+            hint: string;
+            /** @description Why, for people; in the provider's or the engine's own words where they are the cause. */
+            message: string;
+        };
+        JobId: string;
+        /**
+         * @description What a job is for.
+         * @enum {string}
+         */
+        JobKind: "task" | "review" | "adversarial_review";
+        /** @description Jobs, the newest first. */
+        JobList: {
+            /** @description The jobs. */
+            jobs: components["schemas"]["JobView"][];
+            next?: components["schemas"]["JobId"] | null;
+        };
+        /** @description A job's log. */
+        JobLog: {
+            /** @description The lines after the one that was named, in order. */
+            entries: components["schemas"]["JobLogEntry"][];
+            /** @description The job. */
+            job: components["schemas"]["JobId"];
+            /** @description How it stands. */
+            state: components["schemas"]["JobState"];
+        };
+        /** @description A line of a job's log. */
+        JobLogEntry: {
+            /** @description When it was written. */
+            at: components["schemas"]["Timestamp"];
+            /**
+             * Format: int64
+             * @description Its place, from one.
+             */
+            seq: number;
+            /** @description How the job stood then. */
+            state: components["schemas"]["JobState"];
+            /** @description What happened. */
+            text: string;
+        };
+        /**
+         * @description What a job is about at the moment: finer than its state, and only ever shown.
+         * @enum {string}
+         */
+        JobPhase: "queued" | "starting" | "running" | "investigating" | "reviewing" | "editing" | "verifying" | "waiting" | "finalizing" | "done" | "failed" | "cancelled";
+        /**
+         * @description Where a job stands.
+         * @enum {string}
+         */
+        JobState: "queued" | "starting" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+        /** @description What a job used up, as far as its engine tells. */
+        JobUsage: {
+            cost?: components["schemas"]["Cost"] | null;
+            /**
+             * Format: int64
+             * @description Tokens that the model read.
+             */
+            input_tokens?: number | null;
+            /**
+             * Format: int64
+             * @description Tokens that the model wrote.
+             */
+            output_tokens?: number | null;
+            /**
+             * Format: int64
+             * @description How many tokens are in the agent's memory.
+             */
+            used_tokens?: number | null;
+        };
+        /** @description A job as clients see it. In lists, `prompt` is its beginning, and `result` and `changed_files` are left out. */
+        JobView: {
+            /** @description What it may do to files. */
+            access: components["schemas"]["Access"];
+            /** @description The engine's agent that was wished for. */
+            agent?: string | null;
+            /**
+             * Format: int64
+             * @description How long one of its asks stays open.
+             */
+            ask_expires_seconds: number;
+            breadcrumb?: components["schemas"]["Breadcrumb"] | null;
+            /** @description Who handed it in. */
+            by: components["schemas"]["Actor"];
+            /** @description Who cancelled it, if somebody did. */
+            cancelled_by?: string | null;
+            /** @description When its state last changed. */
+            changed_at: components["schemas"]["Timestamp"];
+            /** @description The files that it changed. */
+            changed_files?: components["schemas"]["ChangedFile"][];
+            /** @description When it was handed in. */
+            created_at: components["schemas"]["Timestamp"];
+            deadline?: components["schemas"]["Timestamp"] | null;
+            /** @description Where it works: the workspace, or its own worktree. */
+            directory: string;
+            /** @description How hard the model is to think. */
+            effort?: string | null;
+            ended_at?: components["schemas"]["Timestamp"] | null;
+            /** @description The engine. */
+            engine: string;
+            failure?: components["schemas"]["JobFailure"] | null;
+            /** @description The caller's own session that it was handed in with. */
+            group?: string | null;
+            /** @description Its id. */
+            id: components["schemas"]["JobId"];
+            /**
+             * Format: int64
+             * @description For how long nothing may be heard of it.
+             */
+            idle_limit_seconds: number;
+            /** @description What it is for. */
+            kind: components["schemas"]["JobKind"];
+            /** @description Whether whoever reads this may cancel it. */
+            may_cancel: boolean;
+            /** @description The mode that was wished for. */
+            mode?: string | null;
+            /** @description The model that was wished for. */
+            model?: string | null;
+            /** @description What the engine itself calls its session. */
+            native_session?: string | null;
+            /** @description What becomes of its asks. */
+            on_ask: components["schemas"]["OnAsk"];
+            /** @description Its open asks. */
+            open_asks: components["schemas"]["AskId"][];
+            /** @description What it is about at the moment. */
+            phase: components["schemas"]["JobPhase"];
+            /**
+             * Format: int64
+             * @description Its priority.
+             */
+            priority: number;
+            /** @description What the agent is told; in lists its beginning. */
+            prompt: string;
+            /**
+             * Format: int64
+             * @description How many jobs are started before it, if it is queued.
+             */
+            queue_place?: number | null;
+            /** @description The last words of the agent; what it had said by then if it did not complete. */
+            result?: string | null;
+            resume?: components["schemas"]["Resume"] | null;
+            session?: components["schemas"]["SessionId"] | null;
+            started_at?: components["schemas"]["Timestamp"] | null;
+            /** @description How it stands. */
+            state: components["schemas"]["JobState"];
+            /** @description The beginning of the result, at most 500 characters. */
+            summary?: string | null;
+            /** @description What it is called. */
+            title: string;
+            turn?: components["schemas"]["TurnId"] | null;
+            usage?: components["schemas"]["JobUsage"] | null;
+            /** @description The workspace that it is in. */
+            workspace: components["schemas"]["WorkspaceId"];
+            /** @description Where that workspace is. */
+            workspace_path: string;
+            worktree?: components["schemas"]["Worktree"] | null;
         };
         /** @description Which targets a rule is about. */
         Matcher: {
@@ -1406,6 +1907,66 @@ export interface components {
             /** @description Its version. */
             version: string;
         };
+        /** @description Hands a job in. */
+        NewJob: {
+            /** @description What it may do to files. */
+            access?: components["schemas"]["Access"];
+            /** @description The engine's agent to use, for opencode. */
+            agent?: string | null;
+            /**
+             * Format: int64
+             * @description How long one of its asks stays open; half an hour if it is not said.
+             */
+            ask_expires_seconds?: number | null;
+            /** @description What comes along with the prompt. */
+            attachments?: components["schemas"]["NewAttachment"][];
+            /**
+             * Format: int64
+             * @description How long it may take from its start on; as long as it takes if it is not said.
+             */
+            deadline_seconds?: number | null;
+            /**
+             * @description Where it works: an absolute path. It may lie in a workspace that the server does not serve yet, which is then
+             *     added, if the caller is the owner at this machine: the git repository around it, or the folder itself.
+             */
+            directory?: string | null;
+            /** @description How hard the model is to think, as the engine calls it. */
+            effort?: string | null;
+            /**
+             * @description With which engine: `opencode`, or the name of an agent as `/api/v1/engines` lists it; the usual one if it is not
+             *     said, and with `resume` that of the session.
+             */
+            engine?: string | null;
+            /** @description The caller's own session, to find its jobs again by: Claude Code's session id, for example. */
+            group?: string | null;
+            id?: components["schemas"]["JobId"] | null;
+            /**
+             * Format: int64
+             * @description For how long nothing at all may be heard of it; an hour if it is not said. Waiting for an answer does not count.
+             */
+            idle_limit_seconds?: number | null;
+            /** @description What it is for. */
+            kind: components["schemas"]["JobKind"];
+            /** @description The mode to be in, one of those that the agent offers, for ACP agents. */
+            mode?: string | null;
+            /** @description The model to use: `provider/model` for opencode, one of those that the agent offers else. */
+            model?: string | null;
+            /** @description What becomes of its asks. `allow` takes the grant `answer`. */
+            on_ask?: components["schemas"]["OnAsk"];
+            /**
+             * Format: int64
+             * @description Higher ones are started first; 0 if it is not said.
+             */
+            priority?: number | null;
+            /** @description What the agent is told. */
+            prompt: string;
+            resume?: components["schemas"]["Resume"] | null;
+            /** @description What it is called; the beginning of the prompt if it is not said. */
+            title?: string | null;
+            workspace?: components["schemas"]["WorkspaceId"] | null;
+            /** @description Whether it works in a git worktree of its own, on a branch of its own. */
+            worktree?: boolean;
+        };
         /** @description Makes a one-time code for a browser. */
         NewPairing: {
             /** @description What people will call whoever uses it. */
@@ -1456,6 +2017,68 @@ export interface components {
             role: components["schemas"]["Role"];
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
+        /** @description Something that one target is told. */
+        Notification: {
+            /** @description When that happened. */
+            at: components["schemas"]["Timestamp"];
+            /**
+             * Format: int32
+             * @description How often it was tried since it was written down, or since somebody said to try again.
+             */
+            attempts: number;
+            /** @description When it is tried next, if it waits. */
+            due_at: components["schemas"]["Timestamp"];
+            ended_at?: components["schemas"]["Timestamp"] | null;
+            /**
+             * Format: int64
+             * @description The number of the event that it tells of.
+             */
+            event: number;
+            /** @description Its id: the same at every attempt, so that a receiver can tell one that it had already. */
+            id: components["schemas"]["NotificationId"];
+            /** @description What kind of thing happened. */
+            occasion: components["schemas"]["Occasion"];
+            /** @description The last of what the command printed, or the receiver answered, when the last attempt failed. */
+            output?: string | null;
+            /** @description Why the last attempt failed. */
+            problem?: string | null;
+            session?: components["schemas"]["SessionId"] | null;
+            /** @description How it stands. */
+            state: components["schemas"]["NotificationState"];
+            /** @description The id of the ask, job or alarm. */
+            subject: string;
+            /** @description The target's name in the configuration. */
+            target: string;
+            tried_at?: components["schemas"]["Timestamp"] | null;
+            /** @description The workspace that it happened in. */
+            workspace: components["schemas"]["WorkspaceId"];
+        };
+        NotificationId: string;
+        /** @description Notifications, newest first, and whom the configuration says to tell. */
+        NotificationList: {
+            /** @description The notifications. */
+            notifications: components["schemas"]["Notification"][];
+            /** @description Whom the configuration says to tell. */
+            targets: components["schemas"]["TargetView"][];
+        };
+        /**
+         * @description How a notification stands.
+         * @enum {string}
+         */
+        NotificationState: "waiting" | "sent" | "dead";
+        /** @description How many dead letters were put back. */
+        NotificationsRetried: {
+            /**
+             * Format: int64
+             * @description How many.
+             */
+            retried: number;
+        };
+        /**
+         * @description What kind of thing happened.
+         * @enum {string}
+         */
+        Occasion: "ask.opened" | "ask.expired" | "job.completed" | "job.failed" | "alarm.raised" | "test";
         /** @description An option as the engine offers it. */
         OfferedOption: {
             /** @description What the engine calls it. */
@@ -1467,6 +2090,11 @@ export interface components {
             /** @description What somebody has to know before they pick it, where there is more to it than its kind. */
             note?: string;
         };
+        /**
+         * @description What becomes of the asks of a job that nobody may be watching.
+         * @enum {string}
+         */
+        OnAsk: "wait" | "deny" | "allow";
         /**
          * @description What choosing an offered option means.
          * @enum {string}
@@ -1540,6 +2168,14 @@ export interface components {
             /** @description What is sent when it is chosen. */
             label: string;
         };
+        /** @description What a job goes on with. */
+        Resume: {
+            /** @description The session of an earlier job. */
+            job: components["schemas"]["JobId"];
+        } | {
+            /** @description A session. */
+            session: components["schemas"]["SessionId"];
+        };
         /**
          * @description A named set of grants.
          * @enum {string}
@@ -1569,6 +2205,69 @@ export interface components {
         RuleList: {
             /** @description The rules. */
             rules: components["schemas"]["Rule"][];
+        };
+        /** @description What a rule would have matched. */
+        RulePreview: {
+            /** @description Whether that is all there are in this time; otherwise it is the newest. */
+            complete: boolean;
+            /**
+             * Format: int64
+             * @description How many of them the rule would have matched.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description How many of these a person denied.
+             */
+            denied: number;
+            /**
+             * Format: int64
+             * @description How many asks were looked at.
+             */
+            looked_at: number;
+            /** @description Those that are still open. A rule answers none of them by itself. */
+            open: components["schemas"]["AskId"][];
+            /** @description The newest of each kind of target, a few of them. */
+            samples: components["schemas"]["RuleSample"][];
+            /**
+             * Format: int64
+             * @description How many sessions they are of.
+             */
+            sessions: number;
+            /** @description The beginning of the time that was looked at. */
+            since: components["schemas"]["Timestamp"];
+        };
+        /** @description Asks what a rule would have matched, had it been there already. */
+        RulePreviewRequest: components["schemas"]["Matcher"] & {
+            /**
+             * Format: int64
+             * @description How many days to look back; seven if it is not said.
+             */
+            days?: number | null;
+            session?: components["schemas"]["SessionId"] | null;
+            /** @description The tool it would be about. */
+            tool: string;
+            workspace?: components["schemas"]["WorkspaceId"] | null;
+        };
+        /** @description An ask of before that a rule would have matched. */
+        RuleSample: {
+            /** @description Which. */
+            ask: components["schemas"]["AskId"];
+            /** @description Whether a person denied it. */
+            denied: boolean;
+            /** @description When. */
+            opened_at: components["schemas"]["Timestamp"];
+            /** @description The session that asked. */
+            session: components["schemas"]["SessionId"];
+            /** @description How it stands. */
+            state: components["schemas"]["AskPhase"];
+            /** @description What it was about. */
+            targets: string[];
+            /**
+             * Format: int64
+             * @description How often the same was asked.
+             */
+            times: number;
         };
         RunId: string;
         /**
@@ -1741,6 +2440,21 @@ export interface components {
             kind: "question";
             /** @description The parts of the question. */
             questions: components["schemas"]["Question"][];
+        } | {
+            /** @description What is to be done, by the name that the client's protocol has for it, such as `plugins.add`. */
+            action: string;
+            /** @description Who proposes it, and may not answer it. */
+            by: components["schemas"]["Actor"];
+            /** @description The change of each file, whole. */
+            changes: components["schemas"]["FileDiff"][];
+            /** @enum {string} */
+            kind: "workspace_write";
+            /** @description The files that are concerned, as the client is told of them. */
+            paths: string[];
+            /** @description What is to be done, in a sentence. */
+            summary: string;
+            /** @description Who proposes it, as the client's own protocol says it. */
+            wire_actor: Record<string, never>;
         };
         /**
          * @description Where people see and answer.
@@ -1753,6 +2467,35 @@ export interface components {
             content: boolean;
             /** @description Pictures. */
             images: boolean;
+        };
+        /** @description How a try of a target ended. */
+        TargetTest: {
+            /** @description The last of what the command printed, or the beginning of what the receiver answered. */
+            output?: string | null;
+            /** @description Why not. */
+            problem?: string | null;
+            /** @description Whether it took the message. */
+            sent: boolean;
+        };
+        /** @description Somebody or something that is told of what happens. */
+        TargetView: {
+            /** @description Whether it is told what a happening was about. */
+            details: boolean;
+            /** @description What it is told of. */
+            events: components["schemas"]["Occasion"][];
+            /** @description How it is told: `command`, `webhook` or `desktop`. */
+            kind: string;
+            /** @description Where that leads, without anything that could be a secret. */
+            leads_to: string;
+            /** @description What people call it. */
+            name: string;
+            /**
+             * Format: int32
+             * @description How often it is tried before it is given up.
+             */
+            tries: number;
+            /** @description The workspaces, by path or name; every one if none is named. */
+            workspaces: string[];
         };
         /** Format: date-time */
         Timestamp: string;
@@ -1878,6 +2621,17 @@ export interface components {
             kind: "refused";
             /** @description What it said. */
             message: string;
+        } | {
+            /** @enum {string} */
+            kind: "not_written";
+            /** @description Why. */
+            message: string;
+        } | {
+            /** @enum {string} */
+            kind: "client_gone";
+        } | {
+            /** @enum {string} */
+            kind: "server_restarted";
         };
         /** @description How full an agent's memory is, and what was paid. */
         Usage: {
@@ -1920,6 +2674,22 @@ export interface components {
             /** @description Its engine. */
             engine: components["schemas"]["EngineView"];
         };
+        /** @description A git worktree that a job works in. */
+        Worktree: {
+            /** @description The commit that it began with. */
+            base: string;
+            /** @description The branch that is checked out in it. */
+            branch: string;
+            /** @description What became of it. */
+            fate: components["schemas"]["WorktreeFate"];
+            /** @description Where it is. */
+            path: string;
+        };
+        /**
+         * @description What became of a worktree.
+         * @enum {string}
+         */
+        WorktreeFate: "open" | "kept" | "discarded";
     };
     responses: never;
     parameters: never;
@@ -4054,6 +4824,1341 @@ export interface operations {
             };
         };
     };
+    list_jobs: {
+        parameters: {
+            query?: {
+                /** @description Only those in this state. */
+                state?: "queued" | "starting" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+                /** @description Only those of the workspace around this directory. */
+                directory?: string;
+                /** @description Only those of this workspace. */
+                workspace?: components["schemas"]["WorkspaceId"];
+                /** @description Only those that were handed in with this session of the caller's own. */
+                group?: string;
+                /** @description How many; 50 if it is not said. */
+                limit?: number;
+                /** @description Only those handed in before this one: the `next` of the page before. */
+                before?: components["schemas"]["JobId"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobList"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    hand_in_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewJob"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description What is to be resumed is still at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Too many at once; try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    heal_jobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HealRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealReport"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id, or the beginning of it that no other has */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Several begin like that; `details.candidates` names them */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    cancel_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id, or the beginning of it that no other has */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has ended, or is about to */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Several begin like that; `details.candidates` names them */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    job_diff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id, or the beginning of it that no other has */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDiff"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Several begin like that; `details.candidates` names them */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    discard_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id, or the beginning of it that no other has */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It has no worktree, or has not ended */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    ended_job: {
+        parameters: {
+            query?: {
+                /** @description In seconds; 60 if it is not said. */
+                wait_seconds?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id, or the beginning of it that no other has */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Several begin like that; `details.candidates` names them */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    keep_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id, or the beginning of it that no other has */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It has no worktree, or has not ended */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    job_log: {
+        parameters: {
+            query?: {
+                /** @description Only lines after this one. */
+                after?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id, or the beginning of it that no other has */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobLog"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Several begin like that; `details.candidates` names them */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     me: {
         parameters: {
             query?: never;
@@ -4105,6 +6210,436 @@ export interface operations {
             };
             /** @description A grant is missing, or the request came from a place that may not call. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    list_notifications: {
+        parameters: {
+            query?: {
+                /** @description Only those that stand so; `dead` lists the dead letters. */
+                state?: "waiting" | "sent" | "dead";
+                /** @description How many; 100 if it is not said. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationList"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    retry_notifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationsRetried"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    test_target: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetTest"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    retry_notification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["NotificationId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notification"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It is no dead letter */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4550,6 +7085,173 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Rule"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    preview_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RulePreviewRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RulePreview"];
                 };
             };
             /** @description The request cannot be understood. */
@@ -5298,6 +8000,8 @@ export interface operations {
             query?: {
                 /** @description Only those after this place. */
                 after?: number;
+                /** @description Only the newest, so many of them. */
+                last?: number;
             };
             header?: never;
             path: {

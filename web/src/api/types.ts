@@ -13,7 +13,7 @@ type Schemas = components["schemas"];
 type Sent<T> = T extends readonly (infer Element)[]
   ? Sent<Element>[]
   : T extends object
-    ? { [Key in keyof T]: Key extends "raw" | "input" ? unknown : Sent<Exclude<T[Key], null>> }
+    ? { [Key in keyof T]: Key extends "raw" | "input" | "wire_actor" ? unknown : Sent<Exclude<T[Key], null>> }
     : T;
 
 type Named<Name extends keyof Schemas> = Sent<Schemas[Name]>;
@@ -31,6 +31,7 @@ export type Question = Named<"Question">;
 export type Subject = Named<"Subject">;
 export type PermissionSubject = Extract<Subject, { kind: "permission" }>;
 export type QuestionSubject = Extract<Subject, { kind: "question" }>;
+export type WriteSubject = Extract<Subject, { kind: "workspace_write" }>;
 
 export type OfferedOption = Named<"OfferedOption">;
 export type Answer = Named<"Answer">;
@@ -39,6 +40,9 @@ export type Evidence = Named<"Evidence">;
 export type AskView = Named<"AskView">;
 export type AskList = Named<"AskList">;
 export type AnswerRequest = Named<"AnswerRequest">;
+export type Rule = Named<"Rule">;
+export type RulePreviewRequest = Named<"RulePreviewRequest">;
+export type RulePreview = Named<"RulePreview">;
 
 export type Activity = Named<"Activity">;
 export type TurnOutcome = Named<"TurnOutcome">;

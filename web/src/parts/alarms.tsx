@@ -4,6 +4,7 @@ import type { AlarmView } from "../api/types.ts";
 import { fragmentOf } from "../router.ts";
 import { dismiss, isDismissed } from "../state/dismissed.ts";
 import { ledger } from "../state/live.ts";
+import { words } from "../text/words.ts";
 import { Alert } from "./icons.tsx";
 import { Sentence } from "./sentence.tsx";
 import { Ago } from "./time.tsx";
@@ -12,7 +13,7 @@ export function Alarms() {
   const standing = () => ledger().alarms.filter((alarm) => !isDismissed(alarm.id));
   return (
     <Show when={standing().length > 0}>
-      <section class="alarms" role="alert" aria-label="Alarms">
+      <section class="alarms" role="alert" aria-label={words.alarms.title}>
         <ul>
           <For each={standing()}>{(alarm) => <Alarm alarm={alarm} />}</For>
         </ul>
@@ -26,14 +27,14 @@ function Alarm(props: { alarm: AlarmView }) {
     <li>
       <Alert />
       <p>
-        <strong>Alarm</strong> · <Ago at={props.alarm.at} />: <Sentence text={props.alarm.message} />{" "}
-        <Show when={props.alarm.ask}>{(ask) => <a href={fragmentOf({ page: "ask", ask: ask() })}>The ask</a>}</Show>{" "}
+        <strong>{words.alarms.alarm}</strong> · <Ago at={props.alarm.at} />: <Sentence text={props.alarm.message} />{" "}
+        <Show when={props.alarm.ask}>{(ask) => <a href={fragmentOf({ page: "ask", ask: ask() })}>{words.alarms.ask}</a>}</Show>{" "}
         <Show when={props.alarm.session}>
-          {(session) => <a href={fragmentOf({ page: "session", session: session() })}>The session</a>}
+          {(session) => <a href={fragmentOf({ page: "session", session: session() })}>{words.alarms.session}</a>}
         </Show>
       </p>
       <button type="button" class="quiet" onClick={() => dismiss(props.alarm.id)}>
-        Dismiss
+        {words.alarms.dismiss}
       </button>
     </li>
   );

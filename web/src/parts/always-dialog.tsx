@@ -1,16 +1,22 @@
-/* Makes a rule of an ask: what it will match, how far it reaches, and how long it lasts. */
+/* Makes a rule of an ask: what it will match and what else it would have matched, how far it reaches, how long it lasts. */
 import { createSignal, createUniqueId, For, onMount, Show } from "solid-js";
-import type { AskView, PermissionSubject, Scope } from "../api/types.ts";
+import type { AskView, PermissionSubject, RulePreviewRequest, Scope } from "../api/types.ts";
 import { allowAlways, LIVES, suggestedPattern, takesPattern } from "../state/answer-request.ts";
 import { ledger } from "../state/live.ts";
+import { visible } from "../text/visible.ts";
+import { words } from "../text/words.ts";
 import { Alert } from "./icons.tsx";
+import { workspaceName } from "./requester.tsx";
+import { RulePreview } from "./rule-preview.tsx";
+import { Sentence } from "./sentence.tsx";
 import { Targets } from "./shown.tsx";
 import { Visible } from "./visible.tsx";
 
 export function AlwaysDialog(props: {
   ask: AskView;
   subject: PermissionSubject;
-  send: (request: ReturnType<typeof allowAlways>) => void;
+  /** `others` are open asks that the rule would match and that are to be allowed with it. */
+  send: (request: ReturnType<typeof allowAlways>, others: readonly string[]) => void;
   close: () => void;
 }) {
   const title = createUniqueId();
@@ -18,43 +24,52 @@ export function AlwaysDialog(props: {
   const [life, setLife] = createSignal(0);
   const [isLike, setLike] = createSignal(false);
   const [pattern, setPattern] = createSignal(suggestedPattern(props.subject.targets));
+  const [others, setOthers] = createSignal<readonly string[]>([]);
+  const [settlesOthers, setSettlesOthers] = createSignal(false);
   const reach = () => (isLike() ? { like: pattern() } : "exactly");
   let dialog: HTMLDialogElement | undefined;
   onMount(() => dialog?.showModal());
-  const workspace = () => ledger().workspaces.find((known) => known.id === props.ask.workspace)?.name ?? "this workspace";
   const session = () => ledger().sessions[props.ask.session]?.title ?? "";
-  const matches = () =>
-    props.subject.tool === "bash" ? "exactly this command" : `exactly ${props.subject.targets.length === 1 ? "this" : "these"}`;
+  const rule = (): RulePreviewRequest => ({
+    workspace: props.ask.workspace,
+    ...(scope() === "session" ? { session: props.ask.session } : {}),
+    tool: props.subject.tool,
+    ...(isLike() ? { match: "glob", pattern: pattern() } : { match: "exact", targets: props.subject.targets }),
+  });
+  const matches = () => {
+    if (isLike()) return words.rule.like;
+    return props.subject.tool === "bash" ? words.rule.command : words.rule.exact(props.subject.targets.length);
+  };
   return (
-    <dialog ref={(element) => (dialog = element)} aria-labelledby={title} onClose={() => props.close()}>
-      <form method="dialog" onSubmit={() => props.send(allowAlways(scope(), reach(), LIVES[life()]?.seconds))}>
-        <h2 id={title}>Always allow</h2>
+    <dialog class="rule-dialog" ref={(element) => (dialog = element)} aria-labelledby={title} onClose={() => props.close()}>
+      <form
+        method="dialog"
+        onSubmit={() => props.send(allowAlways(scope(), reach(), LIVES[life()]?.seconds), settlesOthers() ? others() : [])}
+      >
+        <h2 id={title}>{words.rule.title}</h2>
         <p>
-          From now on <code>{props.subject.tool}</code> is allowed{" "}
-          <Show when={isLike()} fallback={<>for {matches()}, to the letter, and for nothing else:</>}>
-            for everything like the pattern below, this among it:
-          </Show>
+          <Sentence text={words.rule.from(visible(props.subject.tool))} /> {matches()}
         </p>
         <Targets targets={props.subject.targets} />
         <Show when={props.subject.shown.some((part) => part.kind === "diff")}>
           <p class="note note-warning">
             <Alert />
-            <span>A rule looks at the tool and the path alone: every later change there will be allowed, whatever it is.</span>
+            <span>{words.rule.anyChange}</span>
           </p>
         </Show>
         <Show when={takesPattern(props.subject)}>
           <fieldset>
-            <legend>What</legend>
+            <legend>{words.rule.what}</legend>
             <label class="choice">
               <input type="radio" name="reach" checked={!isLike()} onChange={() => setLike(false)} />
-              <span>Exactly this</span>
+              <span>{words.rule.exactly}</span>
             </label>
             <label class="choice">
               <input type="radio" name="reach" checked={isLike()} onChange={() => setLike(true)} />
               <span>
-                Everything like a pattern
+                {words.rule.pattern}
                 <small>
-                  <code>*</code> stays in one folder, <code>**</code> does not
+                  <Sentence text={words.rule.patternHint} />
                 </small>
               </span>
             </label>
@@ -62,7 +77,7 @@ export function AlwaysDialog(props: {
               <input
                 type="text"
                 class="code"
-                aria-label="Pattern"
+                aria-label={words.rule.patternLabel}
                 required
                 maxLength={4096}
                 spellcheck={false}
@@ -74,11 +89,11 @@ export function AlwaysDialog(props: {
           </fieldset>
         </Show>
         <fieldset>
-          <legend>Where</legend>
+          <legend>{words.rule.where}</legend>
           <label class="choice">
             <input type="radio" name="scope" checked={scope() === "session"} onChange={() => setScope("session")} />
             <span>
-              This session
+              {words.rule.session}
               <small>
                 <Visible text={session()} />
               </small>
@@ -87,32 +102,37 @@ export function AlwaysDialog(props: {
           <label class="choice">
             <input type="radio" name="scope" checked={scope() === "workspace"} onChange={() => setScope("workspace")} />
             <span>
-              This workspace
-              <small>
-                Every session in <Visible text={workspace()} />
-              </small>
+              {words.rule.workspace}
+              <small>{words.rule.everySession(visible(workspaceName(props.ask.workspace)))}</small>
             </span>
           </label>
         </fieldset>
         <fieldset>
-          <legend>How long</legend>
+          <legend>{words.rule.howLong}</legend>
           <div class="choices-row">
             <For each={LIVES}>
               {(each, index) => (
                 <label class="choice">
                   <input type="radio" name="life" checked={life() === index()} onChange={() => setLife(index())} />
-                  <span>{each.name}</span>
+                  <span>{words.rule.lives[each.name]}</span>
                 </label>
               )}
             </For>
           </div>
         </fieldset>
+        <RulePreview rule={rule()} ask={props.ask.id} open={setOthers} />
+        <Show when={others().length > 0}>
+          <label class="choice">
+            <input type="checkbox" checked={settlesOthers()} onChange={(event) => setSettlesOthers(event.currentTarget.checked)} />
+            <span>{words.rule.settleOpen(others().length)}</span>
+          </label>
+        </Show>
         <div class="dialog-buttons">
           <button type="button" onClick={() => dialog?.close()}>
-            Cancel
+            {words.cancel}
           </button>
           <button type="submit" class="primary">
-            Always allow
+            {words.rule.submit}
           </button>
         </div>
       </form>

@@ -1,30 +1,45 @@
-/* The ways to answer a permission: allow once, always, deny with a reason. */
+/* The ways to answer a permission or a write: allow once, always (a permission alone), deny with a reason. */
 import { createSignal, For, Show } from "solid-js";
-import type { AnswerRequest, AskView, OfferedOption, PermissionSubject } from "../api/types.ts";
+import type { AnswerRequest, AskView, OfferedOption, PermissionSubject, WriteSubject } from "../api/types.ts";
 import { allowOnce, canAllow, canDeny, deny, onlyOption, ownOptions, pick, tone } from "../state/answer-request.ts";
-import { attemptOf, sendAnswer } from "../state/answering.ts";
+import { attemptOf, give } from "../state/answering.ts";
 import { createArmed } from "../state/arming.ts";
 import { bindKeys } from "../state/keys.ts";
 import { reasonHint } from "../text/phrases.ts";
+import { words } from "../text/words.ts";
 import { AlwaysDialog } from "./always-dialog.tsx";
 import { Failure, SiblingWarning } from "./answer-notes.tsx";
 import { GrowingField } from "./growing-field.tsx";
 import { Visible } from "./visible.tsx";
 
-export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; siblings: number; hasKeys: boolean }) {
+/** `together` are the ids of those that one answer goes to, this one among them; what only fits this one goes to it alone. */
+export function AnswerBar(props: {
+  ask: AskView;
+  together: readonly string[];
+  subject: PermissionSubject | WriteSubject;
+  siblings: number;
+  hasKeys: boolean;
+}) {
   const [reason, setReason] = createSignal("");
   const [isChoosing, setChoosing] = createSignal(false);
-  const armed = createArmed(() => props.ask.id);
+  // One that has just joined those that are alike holds the answer back as a new ask does.
+  const armed = createArmed(() => [props.ask.id, ...props.together].join(" "));
   const ready = () => armed() && attemptOf(props.ask.id)?.kind !== "sending";
-  const canAlways = () => props.subject.targets.length > 0;
+  const lasting = () => (props.subject.kind === "permission" && props.subject.targets.length > 0 ? props.subject : undefined);
   let field: HTMLTextAreaElement | undefined;
   let allow: HTMLButtonElement | undefined;
 
-  const send = (request: AnswerRequest) => {
-    if (ready()) void sendAnswer(props.ask.id, request);
+  const send = (request: AnswerRequest, alone = false) => {
+    if (ready()) give(alone ? [props.ask.id] : props.together, request);
   };
+  const sendAlways = (request: AnswerRequest, others: readonly string[]) => {
+    if (!ready()) return;
+    give([props.ask.id], request);
+    if (others.length > 0) give(others, allowOnce());
+  };
+  const count = () => props.together.length;
   const choose = () => {
-    if (ready() && canAlways()) setChoosing(true);
+    if (ready() && lasting() !== undefined) setChoosing(true);
   };
   // A key answers what its buttons are seen for; otherwise it brings them into sight.
   const inSight = (act: () => void) => () => {
@@ -43,7 +58,7 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
 
   return (
     <fieldset class="answer-bar" classList={{ "answer-bar-keyless": !props.hasKeys }}>
-      <legend class="unseen">Answer</legend>
+      <legend class="unseen">{words.answer.legend}</legend>
       <Failure ask={props.ask.id} />
       <SiblingWarning count={props.siblings} />
       <div class="answer-row">
@@ -56,12 +71,13 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
               ref={(element) => (allow = element)}
               onClick={() => send(allowOnce())}
             >
-              Allow once <OwnName option={onlyOption(props.ask, "allow_once")} /> <kbd aria-hidden="true">a</kbd>
+              {count() > 1 ? words.group.allow(count()) : words.answer.allowOnce} <OwnName option={onlyOption(props.ask, "allow_once")} />{" "}
+              <kbd aria-hidden="true">a</kbd>
             </button>
           </Show>
-          <Show when={canAlways()}>
+          <Show when={lasting()}>
             <button type="button" aria-disabled={!ready()} aria-haspopup="dialog" onClick={choose}>
-              Always for… <kbd aria-hidden="true">A</kbd>
+              {words.answer.always} <kbd aria-hidden="true">A</kbd>
             </button>
           </Show>
         </div>
@@ -82,7 +98,8 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
           />
           <Show when={canDeny(props.ask)}>
             <button type="submit" class="danger" aria-disabled={!ready()}>
-              Deny <OwnName option={onlyOption(props.ask, "deny")} /> <kbd aria-hidden="true">d</kbd>
+              {count() > 1 ? words.group.deny(count()) : words.answer.deny} <OwnName option={onlyOption(props.ask, "deny")} />{" "}
+              <kbd aria-hidden="true">d</kbd>
             </button>
           </Show>
         </form>
@@ -90,7 +107,7 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
       <Show when={onlyOption(props.ask, "deny")?.note}>{(note) => <p class="answer-note">{note()}</p>}</Show>
       <Show when={ownOptions(props.ask).length > 0}>
         <fieldset class="answer-own">
-          <legend>The agent's own options</legend>
+          <legend>{words.answer.ownOptions}</legend>
           <For each={ownOptions(props.ask)}>
             {(option, index) => {
               const noteId = () => `note-${props.ask.id}-${index()}`;
@@ -101,9 +118,9 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
                     class={tone(option)}
                     aria-disabled={!ready()}
                     aria-describedby={option.note === undefined ? undefined : noteId()}
-                    onClick={() => send(pick(option, reason()))}
+                    onClick={() => send(pick(option, reason()), true)}
                   >
-                    {MEANINGS[option.kind]} <OwnName option={option} />
+                    {words.answer.meanings[option.kind]} <OwnName option={option} />
                   </button>
                   <Show when={option.note}>
                     {(note) => (
@@ -118,21 +135,12 @@ export function AnswerBar(props: { ask: AskView; subject: PermissionSubject; sib
           </For>
         </fieldset>
       </Show>
-      <Show when={isChoosing()}>
-        <AlwaysDialog ask={props.ask} subject={props.subject} send={send} close={() => setChoosing(false)} />
+      <Show when={isChoosing() && lasting()}>
+        {(subject) => <AlwaysDialog ask={props.ask} subject={subject()} send={sendAlways} close={() => setChoosing(false)} />}
       </Show>
     </fieldset>
   );
 }
-
-/** What an option means. The agent chooses its name, and a name may say anything: so the meaning stands before it. */
-const MEANINGS: Readonly<Record<OfferedOption["kind"], string>> = {
-  allow_once: "Allow once",
-  allow_always: "Let the agent remember",
-  deny: "Deny",
-  deny_always: "Deny for good",
-  other: "Other",
-};
 
 /** What the agent calls an option. */
 function OwnName(props: { option: OfferedOption | undefined }) {

@@ -1,9 +1,13 @@
 /* What has to be said beside the buttons. */
 import { Show } from "solid-js";
+import type { AskView } from "../api/types.ts";
 import { attemptOf } from "../state/answering.ts";
-import { plural } from "../text/phrases.ts";
+import { me } from "../state/identity.ts";
+import { obstacleOf } from "../text/phrases.ts";
+import { words } from "../text/words.ts";
 import { Alert } from "./icons.tsx";
 import { Problem } from "./problem.tsx";
+import { Sentence } from "./sentence.tsx";
 
 /** What went wrong with the last try, if something did; trying again is harmless. */
 export function Failure(props: { ask: string }) {
@@ -11,7 +15,7 @@ export function Failure(props: { ask: string }) {
     const attempt = attemptOf(props.ask);
     return attempt?.kind === "failed" ? attempt.problem : undefined;
   };
-  return <Problem lead="Your answer was not accepted." sentence={problem()} />;
+  return <Problem lead={words.answer.notAccepted} sentence={problem()} />;
 }
 
 /** Tells that a denial takes other asks with it. */
@@ -20,19 +24,28 @@ export function SiblingWarning(props: { count: number }) {
     <Show when={props.count > 0}>
       <p class="note note-warning">
         <Alert />
-        <span>If you deny, {plural(props.count, "other ask")} of this session will fall with it.</span>
+        <span>{words.answer.falls(props.count)}</span>
       </p>
     </Show>
   );
 }
 
 /** Stands where the buttons would be. */
-export function MissingGrant() {
+export function MissingGrant(props: { ask: AskView }) {
+  const why = () => {
+    switch (obstacleOf(props.ask, me())) {
+      case "answer":
+        return words.answer.noAnswer;
+      case "approve":
+        return words.answer.noApprove;
+      case "own":
+        return words.answer.own;
+    }
+  };
   return (
     <p class="note">
       <span>
-        You can read this ask but not answer it: your grant <code>answer</code> is missing. A pairing link with the role{" "}
-        <em>collaborator</em>, <em>approver</em> or <em>owner</em> has it.
+        <Sentence text={why()} />
       </span>
     </p>
   );

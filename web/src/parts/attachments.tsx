@@ -5,6 +5,7 @@ import type { Attachment } from "../api/types.ts";
 import { isImage, type Attached } from "../state/attaching.ts";
 import { attach, detach, draftOf } from "../state/prompting.ts";
 import { bytes } from "../text/bytes.ts";
+import { words } from "../text/words.ts";
 import { Clip, Cross, File as FileIcon, Picture } from "./icons.tsx";
 import { Visible } from "./visible.tsx";
 
@@ -43,7 +44,7 @@ export function AttachButton(props: { place: string; disabled: boolean }) {
         type="file"
         multiple
         tabindex="-1"
-        aria-label="Files to attach"
+        aria-label={words.attachments.pick}
         disabled={props.disabled}
         ref={(element) => (input = element)}
         onChange={(event) => {
@@ -52,7 +53,7 @@ export function AttachButton(props: { place: string; disabled: boolean }) {
           event.currentTarget.value = "";
         }}
       />
-      <button type="button" class="quiet composer-attach" aria-label="Attach files" title="Attach files" disabled={props.disabled} onClick={() => input?.click()}>
+      <button type="button" class="quiet composer-attach" aria-label={words.attachments.attach} title={words.attachments.attach} disabled={props.disabled} onClick={() => input?.click()}>
         <Clip />
       </button>
     </>
@@ -64,7 +65,7 @@ export function AttachedChips(props: { place: string }) {
   const draft = () => draftOf(props.place);
   return (
     <Show when={draft().attached.length > 0}>
-      <ul class="attached" aria-label="Attachments">
+      <ul class="attached" aria-label={words.attachments.title}>
         <For each={draft().attached}>{(each) => <AttachedChip place={props.place} attached={each} disabled={draft().sending} />}</For>
       </ul>
     </Show>
@@ -84,7 +85,7 @@ function AttachedChip(props: { place: string; attached: Attached; disabled: bool
       <button
         type="button"
         class="quiet attached-remove"
-        aria-label={`Remove ${props.attached.name}`}
+        aria-label={words.attachments.remove(props.attached.name)}
         disabled={props.disabled}
         onClick={() => detach(props.place, props.attached.key)}
       >
@@ -100,7 +101,7 @@ export function AttachmentPiece(props: { attachment: Attachment }) {
   const isPicture = () => props.attachment.kept && props.attachment.media_type?.startsWith("image/") === true;
   return (
     <div class="attachment">
-      <span class="unseen">Attached: </span>
+      <span class="unseen">{words.attachments.attached} </span>
       <span class="chip attached-chip">
         <Show when={isPicture()} fallback={<FileIcon />}>
           <Picture />
@@ -109,12 +110,12 @@ export function AttachmentPiece(props: { attachment: Attachment }) {
           <Visible text={props.attachment.name} />
         </span>
         <span class="muted">
-          {props.attachment.kept ? bytes(props.attachment.size) : `${bytes(props.attachment.size)}, only its name was sent`}
+          {props.attachment.kept ? bytes(props.attachment.size) : words.attachments.onlyName(bytes(props.attachment.size))}
         </span>
       </span>
       <Show when={isPicture()}>
         <button type="button" class="quiet attachment-show" aria-expanded={isWanted()} onClick={() => setWanted(!isWanted())}>
-          {isWanted() ? "Hide" : "Show"} image
+          {isWanted() ? words.attachments.hide : words.attachments.show}
         </button>
         <Show when={isWanted()}>
           <AttachedImage id={props.attachment.id} name={props.attachment.name} />
@@ -135,8 +136,8 @@ function AttachedImage(props: { id: string; name: string }) {
     if (shown !== undefined) URL.revokeObjectURL(shown);
   });
   return (
-    <Show when={address.error === undefined} fallback={<p class="notice">The image could not be read.</p>}>
-      <Show when={address()} fallback={<p class="notice">Reading the image…</p>}>
+    <Show when={address.error === undefined} fallback={<p class="notice">{words.attachments.unread}</p>}>
+      <Show when={address()} fallback={<p class="notice">{words.attachments.reading}</p>}>
         {(shown) => <img class="attachment-image" src={shown()} alt={props.name} />}
       </Show>
     </Show>

@@ -3,6 +3,7 @@ import { createEffect, createMemo, createSignal, For, on, Show } from "solid-js"
 import type { SlashCommand } from "../api/types.ts";
 import { firstMeant, fitting, stepOf, withCommand } from "../state/commands.ts";
 import { visible } from "../text/visible.ts";
+import { words } from "../text/words.ts";
 import { Visible } from "./visible.tsx";
 
 export interface Suggestions {
@@ -51,7 +52,7 @@ export function CommandList(props: { suggestions: Suggestions }) {
   return (
     <>
       <Show when={shown().length > 0}>
-        <ul class="commands" aria-label="Commands of the agent">
+        <ul class="commands" aria-label={words.composer.commands}>
           <For each={shown()}>
             {(command, index) => (
               <li>

@@ -5,6 +5,7 @@ import type { NewSession, SlashCommand } from "../api/types.ts";
 import { isImage } from "../state/attaching.ts";
 import { attach, beginSession, draftOf, NEW_SESSION, sendDraft, writeDraft } from "../state/prompting.ts";
 import { ledger, settingsOf } from "../state/live.ts";
+import { words } from "../text/words.ts";
 import { AttachButton, AttachedChips, takeFiles } from "./attachments.tsx";
 import { CommandList, createSuggestions } from "./command-list.tsx";
 import { EarlierDialog } from "./earlier-dialog.tsx";
@@ -49,7 +50,7 @@ function Composer(props: {
       }}
       ref={(form) => takeFiles(form, { take: (files) => void attach(props.place, files), dropping: setDropping })}
     >
-      <Problem lead="It was not sent." sentence={draft().problem} />
+      <Problem lead={words.composer.notSent} sentence={draft().problem} />
       <AttachedChips place={props.place} />
       <Show when={refused()}>
         {(sentence) => (
@@ -72,7 +73,7 @@ function Composer(props: {
           takesKey={suggestions.press}
           ref={(element) => (field = element)}
         />
-        <button type="submit" class="primary composer-send" aria-label="Send" disabled={draft().sending || draft().text.trim() === "" || refused() !== undefined}>
+        <button type="submit" class="primary composer-send" aria-label={words.send} disabled={draft().sending || draft().text.trim() === "" || refused() !== undefined}>
           <Send />
         </button>
       </div>
@@ -88,8 +89,8 @@ export function SessionComposer(props: { session: string }) {
   return (
     <Composer
       place={props.session}
-      label="Prompt"
-      placeholder="Say something to the agent…"
+      label={words.composer.prompt}
+      placeholder={words.composer.promptHint}
       commands={settingsOf(props.session)?.commands ?? []}
       send={() => void sendDraft(props.session)}
       takesNoImages={takesNoImages()}
@@ -113,20 +114,20 @@ export function NewSessionComposer() {
     <div class="new-session">
       <Composer
         place={NEW_SESSION}
-        label="Ask an agent to do something"
-        placeholder="Ask an agent to do something…"
+        label={words.composer.begin}
+        placeholder={words.composer.beginHint}
         send={() => void beginSession(wish())}
       />
       <div class="new-session-where">
         <button type="button" class="quiet earlier-open" onClick={() => setPicking(true)}>
-          Earlier sessions…
+          {words.earlier.open}
         </button>
         <Show when={isPicking()}>
           <EarlierDialog close={() => setPicking(false)} />
         </Show>
         <Show when={workspaces().length > 1 && isWritten()}>
           <label>
-            in{" "}
+            {words.composer.in}{" "}
             <select onChange={(event) => setWorkspace(event.currentTarget.value)}>
               <For each={workspaces()}>{(each) => <option value={each.id}>{each.name}</option>}</For>
             </select>
@@ -134,9 +135,9 @@ export function NewSessionComposer() {
         </Show>
         <Show when={isWritten() && (engines.latest ?? []).length > 0}>
           <label>
-            with{" "}
+            {words.composer.with}{" "}
             <select onChange={(event) => setEngine(event.currentTarget.value)}>
-              <option value="">the usual agent</option>
+              <option value="">{words.composer.usual}</option>
               <For each={engines.latest}>
                 {(each) => (
                   <option value={each.name} selected={each.name === engine()}>

@@ -4,6 +4,7 @@ import { readEarlierSessions, readEngines, sentenceOf, startSession } from "../a
 import type { EarlierSession } from "../api/types.ts";
 import { goTo } from "../router.ts";
 import { learnSession, ledger } from "../state/live.ts";
+import { words } from "../text/words.ts";
 import { Alert } from "./icons.tsx";
 import { Problem } from "./problem.tsx";
 import { Sentence } from "./sentence.tsx";
@@ -53,17 +54,17 @@ export function EarlierDialog(props: { close: () => void }) {
   return (
     <dialog ref={(element) => (dialog = element)} aria-labelledby={title} onClose={() => props.close()}>
       <div class="earlier">
-        <h2 id={title}>Earlier sessions</h2>
+        <h2 id={title}>{words.earlier.title}</h2>
         <div class="new-session-where">
           <label>
-            of{" "}
+            {words.earlier.of}{" "}
             <select onChange={(event) => setEngine(event.currentTarget.value)}>
               <For each={names()}>{(each) => <option value={each.name}>{each.title}</option>}</For>
             </select>
           </label>
           <Show when={ledger().workspaces.length > 1}>
             <label>
-              in{" "}
+              {words.composer.in}{" "}
               <select onChange={(event) => setWorkspace(event.currentTarget.value)}>
                 <For each={ledger().workspaces}>{(each) => <option value={each.id}>{each.name}</option>}</For>
               </select>
@@ -74,7 +75,7 @@ export function EarlierDialog(props: { close: () => void }) {
         <div aria-live="polite">
           <Switch>
             <Match when={earlier.loading}>
-              <p class="quiet-note muted">Asking the agent…</p>
+              <p class="quiet-note muted">{words.earlier.asking}</p>
             </Match>
             <Match when={earlier.error as unknown}>
               {(error) => (
@@ -90,12 +91,12 @@ export function EarlierDialog(props: { close: () => void }) {
               {(listed) => (
                 <>
                   <ul class="earlier-list">
-                    <For each={listed().sessions} fallback={<li class="rows-empty">It lists none in this workspace.</li>}>
+                    <For each={listed().sessions} fallback={<li class="rows-empty">{words.earlier.none}</li>}>
                       {(session) => <Earlier session={session} isTaken={taking() === session.native_id} pick={() => void takeUp(session)} />}
                     </For>
                   </ul>
                   <Show when={listed().has_more}>
-                    <p class="muted">There are more; these are the first.</p>
+                    <p class="muted">{words.earlier.more}</p>
                   </Show>
                 </>
               )}
@@ -104,7 +105,7 @@ export function EarlierDialog(props: { close: () => void }) {
         </div>
         <div class="dialog-buttons">
           <button type="button" onClick={() => dialog?.close()}>
-            Close
+            {words.close}
           </button>
         </div>
       </div>
@@ -124,7 +125,7 @@ function Earlier(props: { session: EarlierSession; isTaken: boolean; pick: () =>
           <Show when={isMoment()}>
             <Ago at={props.session.updated_at} />
           </Show>
-          <Show when={props.session.known}> · known here</Show>
+          <Show when={props.session.known}> · {words.earlier.known}</Show>
         </span>
       </button>
     </li>

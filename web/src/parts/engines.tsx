@@ -1,18 +1,11 @@
 /* The engines of the workspaces, and how strong consent is with them. */
 import { For, Show } from "solid-js";
-import type { EnginePhase, WorkspaceView } from "../api/types.ts";
+import type { WorkspaceView } from "../api/types.ts";
 import { ledger } from "../state/live.ts";
+import { words } from "../text/words.ts";
 import { Alert, Shield } from "./icons.tsx";
 import { Sentence } from "./sentence.tsx";
 import { Visible } from "./visible.tsx";
-
-const STATES: Readonly<Record<EnginePhase, string>> = {
-  absent: "is missing",
-  starting: "is starting",
-  ready: "is ready",
-  unreachable: "cannot be reached",
-  gone: "has ended",
-};
 
 /** The engines that cannot be worked with just now, with what to do about it. */
 export function EngineTroubles() {
@@ -24,9 +17,9 @@ export function EngineTroubles() {
           <Alert />
           <span>
             <strong>
-              <Visible text={workspace.engine.program} /> {STATES[workspace.engine.state]}
+              <Visible text={workspace.engine.program} /> {words.engines.states[workspace.engine.state]}
             </strong>{" "}
-            in <Visible text={workspace.name} />
+            {words.engines.in} <Visible text={workspace.name} />
             <Show when={workspace.engine.message !== ""}>
               {": "}
               <Sentence text={workspace.engine.message} />
@@ -42,7 +35,7 @@ export function EngineList() {
   return (
     <section class="engines" aria-labelledby="engines-title">
       <h2 id="engines-title" class="list-title">
-        Workspaces
+        {words.engines.title}
       </h2>
       <ul>
         <For each={ledger().workspaces}>{(workspace) => <Engine workspace={workspace} />}</For>
@@ -62,7 +55,7 @@ function Engine(props: { workspace: WorkspaceView }) {
         <span class={`dot dot-${engine().state}`} aria-hidden="true" />{" "}
         <span>
           {engine().program}
-          <Show when={engine().version}>{(version) => <> {version()}</>}</Show> {STATES[engine().state]}
+          <Show when={engine().version}>{(version) => <> {version()}</>}</Show> {words.engines.states[engine().state]}
         </span>
       </p>
       <p class="path muted">
@@ -77,15 +70,14 @@ export function ConsentNote() {
   return (
     <details class="consent">
       <summary>
-        <Shield /> relay
+        <Shield /> {words.engines.relay}
       </summary>
       <div class="consent-text">
         <p>
-          <strong>Consent is relayed.</strong> The engine itself holds the agent to your answers.
+          <strong>{words.engines.relayed}</strong> {words.engines.relayedMeans}
         </p>
         <p>
-          That is no wall against a hostile agent: it could answer itself behind the engine's back. An answer that did not
-          come from here is noticed, raised as an alarm, and the session is stopped.
+          {words.engines.relayedNot}
         </p>
       </div>
     </details>

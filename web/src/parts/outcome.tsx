@@ -3,7 +3,8 @@ import { For, Match, Show, Switch } from "solid-js";
 import type { Answer, AskView, Door } from "../api/types.ts";
 import { attemptOf } from "../state/answering.ts";
 import { me } from "../state/identity.ts";
-import { evidenceOf, giverOf, isYes, tellsReasons, verdictOf } from "../text/phrases.ts";
+import { capital, carrying, evidenceOf, giverOf, isYes, tellsReasons, untoldReason, verdictOf } from "../text/phrases.ts";
+import { words } from "../text/words.ts";
 import { Alert, Check, Clock, Cross } from "./icons.tsx";
 import { Sentence } from "./sentence.tsx";
 import { At } from "./time.tsx";
@@ -16,11 +17,11 @@ export function Outcome(props: { ask: AskView }) {
         <p class="note note-warning">
           <Alert />
           <span>
-            <Show when={props.ask.answer} fallback="Your answer came too late: the ask was over.">
+            <Show when={props.ask.answer} fallback={words.outcome.tooLate}>
               {(answer) => (
                 <>
-                  Your answer came second. <strong>{giverOf(answer(), me())}</strong> had said:{" "}
-                  <strong>{verdictOf(answer())}</strong>. That stands.
+                  {words.outcome.second} <strong>{giverOf(answer(), me())}</strong> {words.outcome.hadSaid}{" "}
+                  <strong>{verdictOf(answer())}</strong>. {words.outcome.stands}
                 </>
               )}
             </Show>
@@ -34,9 +35,9 @@ export function Outcome(props: { ask: AskView }) {
             <li class="step step-pending">
               <Clock />
               <div>
-                <strong>On its way to the engine</strong>
+                <strong>{props.ask.door === "workspace" ? words.outcome.beingWritten : words.outcome.onItsWay}</strong>
                 <Show when={(props.ask.delivery?.attempts ?? 0) > 1}>
-                  <span class="muted"> · attempt {props.ask.delivery?.attempts}</span>
+                  <span class="muted"> · {words.outcome.attempt(props.ask.delivery?.attempts ?? 0)}</span>
                 </Show>
               </div>
             </li>
@@ -45,13 +46,13 @@ export function Outcome(props: { ask: AskView }) {
             <Delivered ask={props.ask} />
           </Match>
           <Match when={props.ask.state === "undeliverable"}>
-            <Ended title="Not delivered" why={props.ask.why} />
+            <Ended title={capital(carrying(props.ask).failed)} why={props.ask.why} />
           </Match>
           <Match when={props.ask.state === "expired"}>
-            <Ended title="Expired" why={props.ask.why} at={props.ask.ended_at} />
+            <Ended title={words.outcome.expired} why={props.ask.why} at={props.ask.ended_at} />
           </Match>
           <Match when={props.ask.state === "withdrawn"}>
-            <Ended title="Withdrawn" why={props.ask.why} at={props.ask.ended_at} />
+            <Ended title={words.outcome.withdrawn} why={props.ask.why} at={props.ask.ended_at} />
           </Match>
         </Switch>
       </ol>
@@ -67,7 +68,7 @@ function Said(props: { answer: Answer; door: Door }) {
       </Show>
       <div>
         <strong>
-          {verdictOf(props.answer)} by {giverOf(props.answer, me())}
+          {words.outcome.by(verdictOf(props.answer), giverOf(props.answer, me()))}
         </strong>
         <span class="muted">
           {" "}
@@ -81,7 +82,7 @@ function Said(props: { answer: Answer; door: Door }) {
                   <Visible text={reason()} />
                 </blockquote>
                 <Show when={!tellsReasons(props.door)}>
-                  <p class="muted">The agent does not get to read the reason: only its editor talks to it.</p>
+                  <p class="muted">{untoldReason(props.door)}</p>
                 </Show>
               </>
             )}
@@ -92,7 +93,7 @@ function Said(props: { answer: Answer; door: Door }) {
                 <Show when={always().pattern}>
                   {(pattern) => (
                     <p class="muted">
-                      Everything like{" "}
+                      {words.outcome.like}{" "}
                       <code>
                         <Visible text={pattern()} />
                       </code>
@@ -103,7 +104,7 @@ function Said(props: { answer: Answer; door: Door }) {
                 <Show when={always().expires_at}>
                   {(end) => (
                     <p class="muted">
-                      The rule ends <At at={end()} />.
+                      {words.outcome.ruleEnds} <At at={end()} />.
                     </p>
                   )}
                 </Show>
@@ -135,12 +136,13 @@ function Delivered(props: { ask: AskView }) {
     <li class="step step-yes">
       <Check />
       <div>
-        <strong>Delivered</strong>
+        <strong>{capital(carrying(props.ask).done)}</strong>
         <Show when={proof()}>
           {(delivered) => (
             <span class="muted">
               {" "}
-              · {evidenceOf(delivered().evidence)} · <At at={delivered().at} />
+              · <Show when={delivered().evidence.kind !== "nothing_written"}>{evidenceOf(delivered().evidence)} · </Show>
+              <At at={delivered().at} />
             </span>
           )}
         </Show>

@@ -2,10 +2,11 @@
 import { createSignal, createUniqueId, For, Show } from "solid-js";
 import type { AnswerRequest, AskView, Question, QuestionSubject } from "../api/types.ts";
 import { choices, deny, type Filled } from "../state/answer-request.ts";
-import { attemptOf, sendAnswer } from "../state/answering.ts";
+import { attemptOf, give } from "../state/answering.ts";
 import { createArmed } from "../state/arming.ts";
 import { bindKeys } from "../state/keys.ts";
 import { reasonHint } from "../text/phrases.ts";
+import { words } from "../text/words.ts";
 import { Failure, SiblingWarning } from "./answer-notes.tsx";
 import { GrowingField } from "./growing-field.tsx";
 import { Visible } from "./visible.tsx";
@@ -19,7 +20,7 @@ export function QuestionForm(props: { ask: AskView; subject: QuestionSubject; si
   let decline: HTMLTextAreaElement | undefined;
 
   const send = (request: AnswerRequest) => {
-    if (armed() && !isSending()) void sendAnswer(props.ask.id, request);
+    if (armed() && !isSending()) give([props.ask.id], request);
   };
   const sendChoices = () => {
     const made = answer();
@@ -46,12 +47,12 @@ export function QuestionForm(props: { ask: AskView; subject: QuestionSubject; si
           )}
         </For>
         <fieldset class="answer-bar">
-          <legend class="unseen">Answer</legend>
+          <legend class="unseen">{words.answer.legend}</legend>
           <Failure ask={props.ask.id} />
           <SiblingWarning count={props.siblings} />
           <div class="answer-row">
             <button type="submit" class="primary" aria-disabled={!armed() || isSending() || "missing" in answer()}>
-              Send answer
+              {words.question.send}
             </button>
             <div class="answer-no">
               <GrowingField
@@ -63,7 +64,7 @@ export function QuestionForm(props: { ask: AskView; subject: QuestionSubject; si
                 ref={(element) => (decline = element)}
               />
               <button type="button" class="danger" aria-disabled={!armed() || isSending()} onClick={() => send(deny(reason()))}>
-                Decline to answer
+                {words.question.decline}
               </button>
             </div>
           </div>
@@ -110,8 +111,8 @@ function Part(props: { question: Question; filled: Filled; put: (filled: Filled)
         )}
       </For>
       <GrowingField
-        label={`Your own words: ${props.question.header}`}
-        placeholder={props.question.multiple ? "Something else as well…" : "Something else…"}
+        label={words.question.ownWords(props.question.header)}
+        placeholder={props.question.multiple ? words.question.otherAsWell : words.question.other}
         value={props.filled.text}
         write={write}
         send={props.send}
@@ -125,7 +126,7 @@ function QuestionText(props: { question: Question }) {
     <p class="question-text">
       <Visible text={props.question.question} />
       <Show when={props.question.multiple}>
-        <span class="muted"> (several may be chosen)</span>
+        <span class="muted"> {words.question.several}</span>
       </Show>
     </p>
   );

@@ -1,8 +1,10 @@
-/* Where an ask comes from: session, the session above it, workspace. */
+/* Where an ask comes from: session, the session above it, workspace; or the client that proposes a write. */
 import { createEffect, Show } from "solid-js";
 import type { AskView } from "../api/types.ts";
 import { fragmentOf } from "../router.ts";
 import { ledger, wantSession } from "../state/live.ts";
+import { clientOf } from "../text/phrases.ts";
+import { words } from "../text/words.ts";
 import { Visible } from "./visible.tsx";
 
 /** A session's title as a link to it; its id until the title is known. */
@@ -24,14 +26,25 @@ export function workspaceName(id: string): string {
 }
 
 export function Requester(props: { ask: AskView }) {
+  const write = () => (props.ask.subject.kind === "workspace_write" ? props.ask.subject : undefined);
   return (
     <p class="requester">
-      <SessionLink session={props.ask.session} />
+      <Show when={write()} fallback={<SessionLink session={props.ask.session} />}>
+        {(subject) => (
+          <Show when={clientOf(subject())} fallback={words.shown.noClient}>
+            {(client) => (
+              <span>
+                {words.shown.client} <Visible text={client()} />
+              </span>
+            )}
+          </Show>
+        )}
+      </Show>
       <Show when={props.ask.parent_session}>
         {(parent) => (
           <span>
             {" "}
-            · sub-agent of <SessionLink session={parent()} />
+            · {words.shown.subAgent} <SessionLink session={parent()} />
           </span>
         )}
       </Show>

@@ -5,6 +5,7 @@ import type { ConfigOption, Selection, SessionView, SetRequest, SettingsView, Se
 import { learnSettings, settingsOf } from "../state/live.ts";
 import { chosenFor, grouped, nameOf, usageLine } from "../text/settings.ts";
 import { visible } from "../text/visible.ts";
+import { words } from "../text/words.ts";
 import { Problem } from "./problem.tsx";
 
 export function SessionSettings(props: { session: SessionView }) {
@@ -22,8 +23,8 @@ export function SessionSettings(props: { session: SessionView }) {
 /** A select of any kind, by its name. */
 function selections(settings: SettingsView): { name: string; selection: Selection }[] {
   const named = [
-    { name: "Mode", selection: settings.mode },
-    { name: "Model", selection: settings.model },
+    { name: words.settings.mode, selection: settings.mode },
+    { name: words.settings.model, selection: settings.model },
     ...settings.options.map((option) => ({ name: visible(option.name), selection: selectionOf(option) })),
   ];
   return named.flatMap(({ name, selection }) => (selection === undefined ? [] : [{ name, selection }]));
@@ -66,13 +67,13 @@ function Pickers(props: { session: SessionView; settings: SettingsView }) {
   const chosen = (...setting: Parameters<typeof chosenFor>) => (props.session.activity === "gone" ? chosenFor(...setting) : undefined);
   return (
     <>
-      <Problem lead="It was not set." sentence={problem()} />
+      <Problem lead={words.settings.notSet} sentence={problem()} />
       <fieldset class="settings">
-        <legend class="unseen">Settings of this session</legend>
+        <legend class="unseen">{words.settings.title}</legend>
         <Show when={props.settings.mode}>
           {(mode) => (
             <Picker
-              name="Mode"
+              name={words.settings.mode}
               selection={mode()}
               chosen={chosen(props.settings.chosen, "mode")}
               set={(id) => set({ mode: id })}
@@ -82,7 +83,7 @@ function Pickers(props: { session: SessionView; settings: SettingsView }) {
         <Show when={props.settings.model}>
           {(model) => (
             <Picker
-              name="Model"
+              name={words.settings.model}
               selection={model()}
               chosen={chosen(props.settings.chosen, "model")}
               set={(id) => set({ model: id })}

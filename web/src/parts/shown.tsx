@@ -1,30 +1,77 @@
 /* What a person has to see to decide, complete. */
 import { For, Match, Show, Switch } from "solid-js";
-import type { PermissionSubject, Shown } from "../api/types.ts";
+import type { AskView, PermissionSubject, Shown, WriteSubject } from "../api/types.ts";
+import { ledger } from "../state/live.ts";
 import { segments } from "../text/visible.ts";
-import { plural } from "../text/phrases.ts";
-import { Command } from "./command.tsx";
-import { DiffView } from "./diff.tsx";
+import { words } from "../text/words.ts";
+import { Command, type Place } from "./command.tsx";
+import { DiffView, OutsideChip } from "./diff.tsx";
 import { Alert } from "./icons.tsx";
 import { Visible } from "./visible.tsx";
 
-export function ShownParts(props: { subject: PermissionSubject }) {
-  const hidden = () => hiddenIn(props.subject);
+/** Where the one who asks works, and what it should not leave; nothing if the workspace is not known. */
+function placeOf(ask: AskView): Place | undefined {
+  const root = ledger().workspaces.find((workspace) => workspace.id === ask.workspace)?.path;
+  return root === undefined ? undefined : { directory: ask.directory, root };
+}
+
+export function ShownParts(props: { ask: AskView; subject: PermissionSubject }) {
   return (
     <div class="shown">
-      <Show when={hidden() > 0}>
-        <p class="note note-warning">
-          <Alert />
-          <span>
-            {plural(hidden(), "character")} below cannot be seen or reorder the text. They are written out as{" "}
-            <mark class="deceptive">⟨U+…⟩</mark>.
-          </span>
-        </p>
-      </Show>
+      <HiddenWarning count={hiddenIn(textsOf(props.subject))} />
       <For each={props.subject.shown} fallback={<Targets targets={props.subject.targets} />}>
-        {(part) => <Part part={part} />}
+        {(part) => <Part part={part} place={placeOf(props.ask)} />}
       </For>
     </div>
+  );
+}
+
+/** What a client proposes: the change of every file, whole. */
+export function WriteParts(props: { ask: AskView; subject: WriteSubject }) {
+  const texts = () => [
+    props.subject.summary,
+    ...props.subject.paths,
+    ...props.subject.changes.flatMap(({ path, patch }) => [path, patch]),
+  ];
+  return (
+    <div class="shown">
+      <HiddenWarning count={hiddenIn(texts())} />
+      <p>
+        <Visible text={props.subject.summary} />
+      </p>
+      <For each={props.subject.changes} fallback={<Targets targets={props.subject.paths} />}>
+        {(change) => (
+          <Show when={change.patch !== ""} fallback={<Unchanged path={change.path} />}>
+            <DiffView path={change.path} patch={change.patch} place={placeOf(props.ask)} />
+          </Show>
+        )}
+      </For>
+    </div>
+  );
+}
+
+function Unchanged(props: { path: string }) {
+  return (
+    <p class="shown-path">
+      <span class="path">
+        <Visible text={props.path} />
+      </span>{" "}
+      <span class="muted">{words.shown.same}</span>
+    </p>
+  );
+}
+
+function HiddenWarning(props: { count: number }) {
+  return (
+    <Show when={props.count > 0}>
+      <p class="note note-warning">
+        <Alert />
+        <span>
+          {words.shown.hidden(props.count)}{" "}
+          <mark class="deceptive">⟨U+…⟩</mark>.
+        </span>
+      </p>
+    </Show>
   );
 }
 
@@ -32,7 +79,7 @@ export function ShownParts(props: { subject: PermissionSubject }) {
 export function Targets(props: { targets: readonly string[] }) {
   return (
     <ul class="targets">
-      <For each={props.targets} fallback={<li class="muted">The engine named no target.</li>}>
+      <For each={props.targets} fallback={<li class="muted">{words.shown.noTarget}</li>}>
         {(target) => (
           <li>
             <pre class="code" tabindex="0">
@@ -45,13 +92,13 @@ export function Targets(props: { targets: readonly string[] }) {
   );
 }
 
-function Part(props: { part: Shown }) {
+function Part(props: { part: Shown; place: Place | undefined }) {
   const of = <K extends Shown["kind"]>(kind: K) =>
     props.part.kind === kind ? (props.part as Extract<Shown, { kind: K }>) : undefined;
   return (
     <Switch>
-      <Match when={of("command")}>{(command) => <Command text={command().text} />}</Match>
-      <Match when={of("diff")}>{(diff) => <DiffView path={diff().path} patch={diff().patch} />}</Match>
+      <Match when={of("command")}>{(command) => <Command text={command().text} place={props.place} />}</Match>
+      <Match when={of("diff")}>{(diff) => <DiffView path={diff().path} patch={diff().patch} place={props.place} />}</Match>
       <Match when={of("path")}>
         {(path) => (
           <p class="shown-path">
@@ -59,9 +106,7 @@ function Part(props: { part: Shown }) {
               <Visible text={path().path} />
             </span>
             <Show when={path().outside}>
-              <strong class="chip chip-warning">
-                <Alert /> outside the workspace
-              </strong>
+              <OutsideChip />
             </Show>
           </p>
         )}
@@ -82,11 +127,13 @@ function Part(props: { part: Shown }) {
   );
 }
 
-function hiddenIn(subject: PermissionSubject): number {
+function textsOf(subject: PermissionSubject): string[] {
   const texts = subject.shown.flatMap((part) =>
     Object.entries(part).flatMap(([name, value]) => (name !== "kind" && typeof value === "string" ? [value] : [])),
   );
-  return [...texts, ...(subject.shown.length === 0 ? subject.targets : [])]
-    .flatMap((text) => segments(text))
-    .filter((segment) => segment.deceptive).length;
+  return [...texts, ...(subject.shown.length === 0 ? subject.targets : [])];
+}
+
+function hiddenIn(texts: readonly string[]): number {
+  return texts.flatMap((text) => segments(text)).filter((segment) => segment.deceptive).length;
 }

@@ -1,6 +1,10 @@
 /* Points in time, told by how far away they are. */
-import { since } from "../state/clock.ts";
+import { Show } from "solid-js";
+import type { AskView } from "../api/types.ts";
+import { now, since } from "../state/clock.ts";
+import { isUrgent, timeLeft } from "../state/reminders.ts";
 import { ago, duration } from "../text/duration.ts";
+import { words } from "../text/words.ts";
 
 function full(time: string): string {
   return new Date(time).toLocaleString();
@@ -35,5 +39,17 @@ export function At(props: { at: string }) {
     <time dateTime={props.at} title={full(props.at)}>
       {text()}
     </time>
+  );
+}
+
+/** How long is left until an ask runs out, ticking; nothing for one that does not. What comes of it, the ledger says. */
+export function Countdown(props: { ask: AskView }) {
+  const left = () => (props.ask.state === "open" ? timeLeft(props.ask, now()) : undefined);
+  return (
+    <Show when={left() !== undefined}>
+      <time class="countdown" classList={{ "countdown-urgent": isUrgent(props.ask, now()) }} dateTime={props.ask.expires_at ?? ""} title={full(props.ask.expires_at ?? "")}>
+        {left() === 0 ? words.time.expiring : words.time.expires(duration(left() ?? 0))}
+      </time>
+    </Show>
   );
 }

@@ -4,6 +4,7 @@ import type { Plan, ToolCall, TranscriptItem } from "../api/types.ts";
 import { isSpoken, type Transcript } from "../state/transcript.ts";
 import { ledger } from "../state/live.ts";
 import { inputLine } from "../text/tool-input.ts";
+import { words } from "../text/words.ts";
 import { AttachmentPiece } from "./attachments.tsx";
 import { DiffView } from "./diff.tsx";
 import { Check, Clock, Cross } from "./icons.tsx";
@@ -15,7 +16,7 @@ export function TranscriptView(props: { transcript: Transcript }) {
   const bySeq = createMemo(() => new Map(props.transcript.items.map((item) => [item.seq, item])));
   const live = () => Object.values(props.transcript.live);
   return (
-    <ol class="transcript" aria-label="Transcript">
+    <ol class="transcript" aria-label={words.transcript.title}>
       {/* By number, so that a piece that grows stays the same element: open details stay open. */}
       <For each={seqs()}>
         {(seq) => <Show when={bySeq().get(seq)}>{(item) => <Piece item={item()} />}</Show>}
@@ -44,8 +45,8 @@ function Piece(props: { item: TranscriptItem }) {
         <Match when={text("prompt")}>
           {(said) => (
             <>
-              <Show when={follows(props.item)} fallback={<span class="unseen">Prompt: </span>}>
-                <span class="muted">Countersign, with the reason of a denial</span>
+              <Show when={follows(props.item)} fallback={<span class="unseen">{words.transcript.prompt} </span>}>
+                <span class="muted">{words.transcript.followUp}</span>
               </Show>
               <p class="said-text">{said().text}</p>
             </>
@@ -68,29 +69,23 @@ const follows = (item: TranscriptItem): boolean => item.kind === "prompt" && ite
 function Thought(props: { text: string; isOpen?: boolean }) {
   return (
     <details class="thought" open={props.isOpen === true}>
-      <summary>Thought</summary>
+      <summary>{words.transcript.thought}</summary>
       <p class="said-text">{props.text}</p>
     </details>
   );
 }
 
-const STEPS: Readonly<Record<Plan["steps"][number]["status"], string>> = {
-  pending: "to do",
-  in_progress: "being done",
-  completed: "done",
-};
-
 function PlanSteps(props: { plan: Plan }) {
   return (
-    <ol class="plan" aria-label="Plan">
+    <ol class="plan" aria-label={words.transcript.plan}>
       <Index each={props.plan.steps}>
         {(step) => (
           <li class={`step step-${step().status}`}>
-            <span class="step-status" title={STEPS[step().status]}>
+            <span class="step-status" title={words.transcript.steps[step().status]}>
               <Show when={step().status === "completed"} fallback={<span class="step-mark" aria-hidden="true" />}>
                 <Check />
               </Show>
-              <span class="unseen">{STEPS[step().status]}: </span>
+              <span class="unseen">{words.transcript.steps[step().status]}: </span>
             </span>
             <span>
               <Visible text={step().text} />
@@ -102,20 +97,13 @@ function PlanSteps(props: { plan: Plan }) {
   );
 }
 
-const STATUSES: Readonly<Record<ToolCall["status"], string>> = {
-  pending: "announced",
-  running: "running or waiting for leave",
-  completed: "done",
-  failed: "failed or denied",
-};
-
 function Call(props: { call: ToolCall }) {
   const child = () =>
     Object.values(ledger().sessions).find(({ id, native_id }) => id === props.call.child || native_id === props.call.child);
   return (
     <details class={`call call-${props.call.status}`}>
       <summary>
-        <span class="call-status" title={STATUSES[props.call.status]}>
+        <span class="call-status" title={words.transcript.calls[props.call.status]}>
           <Switch fallback={<Clock />}>
             <Match when={props.call.status === "completed"}>
               <Check />
@@ -124,7 +112,7 @@ function Call(props: { call: ToolCall }) {
               <Cross />
             </Match>
           </Switch>
-          <span class="unseen">{STATUSES[props.call.status]}</span>
+          <span class="unseen">{words.transcript.calls[props.call.status]}</span>
         </span>
         <code class="call-tool">
           <Visible text={props.call.tool} />
@@ -136,11 +124,11 @@ function Call(props: { call: ToolCall }) {
       <Show when={child()}>
         {(session) => (
           <p>
-            Sub-agent: <SessionLink session={session().id} />
+            {words.transcript.subAgent} <SessionLink session={session().id} />
           </p>
         )}
       </Show>
-      <h4>Input</h4>
+      <h4>{words.transcript.input}</h4>
       <pre class="code" tabindex="0">
         <Visible text={JSON.stringify(props.call.input, null, 2) ?? ""} />
       </pre>
@@ -148,7 +136,7 @@ function Call(props: { call: ToolCall }) {
         {(change) => <DiffView path={change.path} patch={change.patch} />}
       </For>
       <Show when={props.call.output !== ""}>
-        <h4>Output</h4>
+        <h4>{words.transcript.output}</h4>
         <pre class="code" tabindex="0">
           <Visible text={props.call.output} />
         </pre>

@@ -1,6 +1,7 @@
 /* Text that somebody else chose, with nothing hidden in it. */
 import { createMemo, For, Show } from "solid-js";
 import { segments } from "../text/visible.ts";
+import { words } from "../text/words.ts";
 
 /** Shows `text` as it is, with deceptive characters written out and marked. */
 export function Visible(props: { text: string }) {
@@ -9,7 +10,7 @@ export function Visible(props: { text: string }) {
     <For each={parts()}>
       {(part) => (
         <Show when={part.deceptive} fallback={part.text}>
-          <mark class="deceptive" title="A character that cannot be seen, or that reorders what is around it">
+          <mark class="deceptive" title={words.shown.deceptive}>
             {part.text}
           </mark>
         </Show>

@@ -44,10 +44,10 @@ export function tone(option: OfferedOption): "primary" | "danger" | "lasting" | 
 
 /** How long an "always" may last. */
 export const LIVES = [
-  { name: "1 hour", seconds: 3_600 },
-  { name: "1 day", seconds: 86_400 },
-  { name: "30 days", seconds: 30 * 86_400 },
-  { name: "no end", seconds: undefined },
+  { name: "hour", seconds: 3_600 },
+  { name: "day", seconds: 86_400 },
+  { name: "month", seconds: 30 * 86_400 },
+  { name: "endless", seconds: undefined },
 ] as const;
 
 /** What a rule matches: exactly what is asked, or everything like a pattern. */

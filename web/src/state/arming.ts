@@ -12,12 +12,12 @@ export function armsIn(first: number, now: number): number {
   return Math.max(0, first + ARM_DELAY_MS - now);
 }
 
-/** Whether the ask that is shown takes answers by now. */
-export function createArmed(ask: Accessor<string>): Accessor<boolean> {
+/** Whether what is shown, by its name, takes answers by now. */
+export function createArmed(shown: Accessor<string>): Accessor<boolean> {
   const [armed, setArmed] = createSignal(false);
   createEffect(() => {
-    const first = firstShown.get(ask()) ?? performance.now();
-    firstShown.set(ask(), first);
+    const first = firstShown.get(shown()) ?? performance.now();
+    firstShown.set(shown(), first);
     const left = armsIn(first, performance.now());
     setArmed(left === 0);
     if (left === 0) return;

@@ -1,5 +1,6 @@
 /* What is sent along with a prompt: files that were picked, pasted or dropped, read and looked at before they are sent. */
 import type { NewAttachment } from "../api/types.ts";
+import { words } from "../text/words.ts";
 
 /** The same limits as the server's, so that nobody sends for nothing. */
 export const MOST = 10;
@@ -22,21 +23,21 @@ export const isImage = (attached: Attached): boolean => attached.body.kind === "
 /** Reads a file; fails with a sentence if it cannot be sent along. */
 export async function readAttachment(file: File, key: string): Promise<Attached> {
   const name = file.name === "" ? "image" : file.name;
-  if (file.size > LARGEST) throw new Error(`${name} is larger than 5 MiB.`);
+  if (file.size > LARGEST) throw new Error(words.attachments.tooLarge(name));
   const bytes = new Uint8Array(await file.arrayBuffer());
   const shown = { key, name, size: bytes.length };
   const type = imageType(bytes);
   if (type !== undefined) return { ...shown, body: { kind: "image", name, media_type: type, data: base64(bytes) } };
   const text = textOf(bytes);
-  if (text === undefined) throw new Error(`${name} is neither a text nor a png, jpeg, gif or webp image.`);
+  if (text === undefined) throw new Error(words.attachments.neither(name));
   return { ...shown, body: { kind: "text", name, text } };
 }
 
 /** Why these cannot be sent along together; nothing if they can. */
 export function tooMuch(attached: readonly Attached[]): string | undefined {
-  if (attached.length > MOST) return `At most ${MOST} can be sent along.`;
+  if (attached.length > MOST) return words.attachments.tooMany(MOST);
   const size = attached.reduce((sum, each) => sum + each.size, 0);
-  return size > LARGEST_TOGETHER ? "Together they are larger than 20 MiB." : undefined;
+  return size > LARGEST_TOGETHER ? words.attachments.tooMuch : undefined;
 }
 
 /** The kind of picture that these bytes begin like: a name or a type can say anything. */

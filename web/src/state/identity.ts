@@ -3,6 +3,7 @@ import { createSignal } from "solid-js";
 import * as api from "../api/client.ts";
 import type { Grant, Me } from "../api/types.ts";
 import { takePairingCode } from "../router.ts";
+import { words } from "../text/words.ts";
 import { startLive } from "./live.ts";
 
 export type Identity =
@@ -52,7 +53,7 @@ export async function pairWith(code: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await api.signOut();
-  leave("You signed out. This browser needs a new link to come back.");
+  leave(words.gate.signedOut);
 }
 
 function enter(who: Me): void {

@@ -11,8 +11,8 @@ const press = (key: string, change: Partial<Press> = {}): Press => ({
 });
 
 test("each key has its action", () => {
-  const actions = ["j", "k", "Enter", "a", "A", "d", "Escape", "?", "x"].map((key) => actionOf(press(key), "page"));
-  expect(actions).toEqual(["next", "previous", "open", "allow", "always", "deny", "back", "help", undefined]);
+  const actions = ["j", "k", "Enter", "a", "A", "d", "Escape", "?", "/", "x", "u", "y"].map((key) => actionOf(press(key), "page"));
+  expect(actions).toEqual(["next", "previous", "open", "allow", "always", "deny", "back", "help", "search", "select", "undo", undefined]);
 });
 
 test("no key acts while somebody types or holds another modifier", () => {
@@ -32,4 +32,9 @@ test("a key that is held down moves on but answers nothing", () => {
 test("Enter on a button is the button's", () => {
   expect(actionOf(press("Enter"), "control")).toBeUndefined();
   expect(actionOf(press("a"), "control")).toBe("allow");
+});
+
+test("who wants no single letters has Enter and Escape alone", () => {
+  const actions = ["a", "d", "j", "/", "?", "x", "Enter", "Escape"].map((key) => actionOf(press(key), "page", false));
+  expect(actions).toEqual([undefined, undefined, undefined, undefined, undefined, undefined, "open", "back"]);
 });

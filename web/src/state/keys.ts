@@ -1,7 +1,8 @@
 /* The keyboard: which key does what, and who on the page does it just now. */
 import { onCleanup } from "solid-js";
+import { preferences } from "./preferences.ts";
 
-export type Action = "next" | "previous" | "open" | "allow" | "always" | "deny" | "back" | "help";
+export type Action = "next" | "previous" | "open" | "allow" | "always" | "deny" | "back" | "help" | "search" | "select" | "undo";
 
 export interface Press {
   key: string;
@@ -14,20 +15,11 @@ export interface Press {
 /** Where the key was pressed. */
 export type Target = "field" | "control" | "page";
 
-/** What each key does, as the help shows it. */
-export const KEYS: readonly { keys: string[]; does: string }[] = [
-  { keys: ["j", "k"], does: "Next ask, previous ask" },
-  { keys: ["Enter"], does: "Open the ask" },
-  { keys: ["a"], does: "Allow once" },
-  { keys: ["Shift", "a"], does: "Always for…" },
-  { keys: ["d"], does: "Deny: write a reason, Enter sends it" },
-  { keys: ["Esc"], does: "Back" },
-  { keys: ["?"], does: "This help" },
-];
-
-/** The action of a key, if it has one there: none while somebody types, none with another modifier. */
-export function actionOf(press: Press, target: Target): Action | undefined {
+/** The action of a key, if it has one there: none while somebody types, none with another modifier, and none of a single
+    letter for who wants none. */
+export function actionOf(press: Press, target: Target, letters = true): Action | undefined {
   if (target === "field" || press.ctrlKey || press.metaKey || press.altKey) return undefined;
+  if (!letters && press.key.length === 1) return undefined;
   switch (press.key) {
     case "j":
       return "next";
@@ -40,11 +32,15 @@ export function actionOf(press: Press, target: Target): Action | undefined {
       return "back";
     case "?":
       return "help";
+    case "/":
+      return "search";
   }
   // A key that is held down answers one ask and not the next as well.
   if (press.repeat) return undefined;
   if (press.key === "a") return "allow";
   if (press.key === "A") return "always";
+  if (press.key === "x") return "select";
+  if (press.key === "u") return "undo";
   return press.key === "d" ? "deny" : undefined;
 }
 
@@ -62,7 +58,7 @@ export function listenForKeys(): void {
   addEventListener("keydown", (event) => {
     // An open dialog has its own keys.
     if (event.defaultPrevented || document.querySelector("dialog[open]") !== null) return;
-    const action = actionOf(event, targetOf(event.target));
+    const action = actionOf(event, targetOf(event.target), preferences().keys === "on");
     if (action === undefined) return;
     const handler = bound.map((handlers) => handlers()[action]).findLast((found) => found !== undefined);
     if (handler === undefined) return;
@@ -73,6 +69,6 @@ export function listenForKeys(): void {
 
 function targetOf(target: EventTarget | null): Target {
   if (!(target instanceof Element)) return "page";
-  if (target.closest("input, textarea, select, [contenteditable]") !== null) return "field";
-  return target.closest("a, button, summary") === null ? "page" : "control";
+  if (target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null) return "field";
+  return target.closest("a, button, summary, input") === null ? "page" : "control";
 }

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { AskView, Event, EventBody } from "../api/types.ts";
-import { announce, EMPTY, openAsks, settledAsks, siblingsOf, withAsk, withAsks, withSession, type Ledger } from "./ledger.ts";
-import { ADA, sampleAsk, sampleSession } from "./samples.ts";
+import { announce, EMPTY, openAsks, settledAsks, siblingsOf, withAsk, withAsks, withSession, withSessions, talkingSessions, type Ledger } from "./ledger.ts";
+import { ADA, sampleAsk, sampleSession, sampleWrite } from "./samples.ts";
 
 let seq = 0;
 function event(body: EventBody): Event {
@@ -120,4 +120,13 @@ test("what an engine and a session do is seen at once", () => {
 test("an event of a kind that is not known yet changes nothing", () => {
   const told = announce(EMPTY, { ...event({ type: "rule.changed", rule: "rule_1" }), type: "moon.rose" } as unknown as Event);
   expect(told).toEqual({ ledger: EMPTY, readings: [] });
+});
+
+test("writes of one proposer do not fall together, and what holds them together is no session to read", () => {
+  const [first, second] = [sampleWrite(), { ...sampleWrite(), id: "ask_2" }];
+  const talk = sampleSession();
+  const holder = sampleSession({ id: "session_2", engine: "workspace writes" });
+  const ledger = withSessions(withAsks(EMPTY, [first, second]), [talk, holder]);
+  expect(siblingsOf(ledger, first)).toEqual([]);
+  expect(talkingSessions(ledger)).toEqual([talk]);
 });

@@ -103,8 +103,19 @@ export function settledAsks(ledger: Ledger): AskView[] {
   return Object.values(ledger.asks).filter((ask) => ask.state !== "open").toSorted((a, b) => byAge(b, a));
 }
 
-/** The other open asks of an ask's session: those that fall when it is denied. */
+/** The sessions in which somebody talks with an agent, the one that changed last first. */
+export function talkingSessions(ledger: Ledger): SessionView[] {
+  return Object.values(ledger.sessions)
+    .filter((session) => session.engine !== WORKSPACE_WRITES)
+    .toSorted((a, b) => b.changed_at.localeCompare(a.changed_at));
+}
+
+/** What stands for the engine where nobody talks: such a session holds the writes of one proposer together. */
+const WORKSPACE_WRITES = "workspace writes";
+
+/** The other open asks of an ask's session: those that fall when it is denied. Writes stand each by itself. */
 export function siblingsOf(ledger: Ledger, ask: AskView): string[] {
+  if (ask.door === "workspace") return [];
   const open = openAsks(ledger).filter((other) => other.session === ask.session && other.id !== ask.id);
   const unknown = ask.siblings.filter((sibling) => ledger.asks[sibling] === undefined);
   return [...open.map((other) => other.id), ...unknown];
@@ -128,7 +139,8 @@ function sameSubject(known: AskView | undefined, read: AskView): AskView {
   return known !== undefined && known.digest === read.digest ? { ...read, subject: known.subject, raw: known.raw } : read;
 }
 
-function byAge(a: AskView, b: AskView): number {
+/** The one that was asked first comes first. */
+export function byAge(a: AskView, b: AskView): number {
   // Ids sort by the time of their making.
   if (a.opened_at !== b.opened_at) return a.opened_at < b.opened_at ? -1 : 1;
   return a.id < b.id ? -1 : Number(a.id > b.id);

@@ -86,6 +86,12 @@ export function learnAsk(ask: AskView): void {
   setLedger(withAsk(ledger(), ask));
 }
 
+/** Takes in asks as a list carries them. */
+export function learnAsks(asks: readonly AskView[]): void {
+  setLedger(withAsks(ledger(), asks));
+  for (const ask of asks) wantSession(ask.session);
+}
+
 /** Takes in a session as a response carries it. */
 export function learnSession(session: SessionView): void {
   setLedger(withSession(ledger(), session));

@@ -26,6 +26,26 @@ export function sampleAsk(change: Partial<AskView> = {}): AskView {
   };
 }
 
+export const BOB: Actor = { id: "actor_bob", kind: "person", name: "Bob" };
+
+/** A write that somebody proposes. */
+export function sampleWrite(by: Actor = BOB): AskView {
+  return sampleAsk({
+    door: "workspace",
+    requester: by.name,
+    subject: {
+      kind: "workspace_write",
+      action: "plugins.add",
+      summary: "Add plugin notes",
+      paths: ["opencode.jsonc"],
+      changes: [{ path: "opencode.jsonc", patch: "--- opencode.jsonc\n+++ opencode.jsonc\n@@ -1 +1 @@\n-{}\n+{\"plugin\": [\"notes\"]}\n" }],
+      by,
+      wire_actor: { type: "remote", clientId: "phone" },
+    },
+    summary: "Add plugin notes",
+  });
+}
+
 export function sampleSession(change: Partial<SessionView> = {}): SessionView {
   return {
     id: "session_1",

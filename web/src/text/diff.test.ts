@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseDiff, repeatsPath } from "./diff.ts";
+import { changeWithin, folded, parseDiff, repeatsPath, sideBySide } from "./diff.ts";
 
 const PATCH = `Index: src/main.rs
 ===================================================================
@@ -66,4 +66,42 @@ test("only a line that names the same file again says nothing new", () => {
 
 test("an empty patch has no line", () => {
   expect(parseDiff("")).toEqual({ lines: [], added: 0, removed: 0 });
+});
+
+const patchOf = (...lines: string[]) => {
+  const before = lines.filter((line) => !line.startsWith("+")).length;
+  const after = lines.filter((line) => !line.startsWith("-")).length;
+  return parseDiff(`@@ -1,${before} +1,${after} @@\n${lines.join("\n")}\n`).lines;
+};
+const same = (count: number) => Array.from({ length: count }, (_, line) => ` same ${line}`);
+
+test("what is unchanged and far from every change is folded, and nothing is lost by it", () => {
+  const lines = patchOf(...same(10), "-old", "+new", ...same(20), "+more", ...same(4));
+  const stretches = folded(lines);
+  expect(stretches.map(({ kind, lines: { length } }) => `${kind} ${length}`)).toEqual([
+    "shown 1",
+    "folded 7",
+    "shown 8",
+    "folded 14",
+    "shown 8",
+  ]);
+  expect(stretches.flatMap((stretch) => stretch.lines)).toEqual(lines);
+});
+
+test("a fold that would spare little is none", () => {
+  expect(folded(patchOf("-a", ...same(9), "+b")).map(({ kind }) => kind)).toEqual(["shown"]);
+});
+
+test("side by side, what was removed stands beside what came in its place", () => {
+  const rows = sideBySide(patchOf(" a", "-b", "-c", "+d", " e", "+f"));
+  const words = rows.map((row) => ("whole" in row ? "@" : [row.before?.text, row.after?.text]));
+  expect(words).toEqual(["@", ["a", "a"], ["b", "d"], ["c", undefined], ["e", "e"], [undefined, "f"]]);
+});
+
+test("within a line, what differs is told apart from what does not", () => {
+  expect(changeWithin("let a = 1;", "let bc = 1;")).toEqual({ head: "let ", before: "a", after: "bc", tail: " = 1;" });
+  expect(changeWithin("beans", "broad beans")).toEqual({ head: "", before: "", after: "broad ", tail: "beans" });
+  expect(changeWithin("an old line", "a new line")).toEqual({ head: "", before: "an old", after: "a new", tail: " line" });
+  expect(changeWithin("one thing", "another matter")).toBeUndefined();
+  expect(changeWithin("\u{1F600} smile", "\u{1F601} smile")).toMatchObject({ before: "\u{1F600}", after: "\u{1F601}" });
 });

@@ -1,4 +1,4 @@
-/* What an agent wants, as the end of a sentence that begins with its name. */
+/* What somebody wants, as the end of a sentence that begins with their name. */
 import type { AskView } from "../api/types.ts";
 import { visible } from "./visible.ts";
 
@@ -19,6 +19,7 @@ export function wantOf(ask: AskView): string {
   if (ask.subject.kind === "question") {
     return ask.subject.questions.length > 1 ? `has ${ask.subject.questions.length} questions` : "has a question";
   }
+  if (ask.subject.kind === "workspace_write") return `proposes a write, ${visible(ask.subject.action)}`;
   const { tool } = ask.subject;
   return (Object.hasOwn(WANTS, tool) ? WANTS[tool] : undefined) ?? `wants to use ${visible(tool)}`;
 }

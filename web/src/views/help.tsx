@@ -1,15 +1,15 @@
 /* What the keys do. */
 import { For, onMount } from "solid-js";
-import { KEYS } from "../state/keys.ts";
+import { words } from "../text/words.ts";
 
 export function Help(props: { close: () => void }) {
   let dialog: HTMLDialogElement | undefined;
   onMount(() => dialog?.showModal());
   return (
     <dialog ref={(element) => (dialog = element)} aria-labelledby="help-title" onClose={() => props.close()}>
-      <h2 id="help-title">Keys</h2>
+      <h2 id="help-title">{words.help.title}</h2>
       <dl class="keys">
-        <For each={KEYS}>
+        <For each={words.help.keys}>
           {(line) => (
             <div>
               <dt>
@@ -20,10 +20,10 @@ export function Help(props: { close: () => void }) {
           )}
         </For>
       </dl>
-      <p class="muted">An ask that has just appeared takes answers after a moment, so that no key meant for another hits it.</p>
+      <p class="muted">{words.help.armed}</p>
       <div class="dialog-buttons">
         <button type="button" class="primary" onClick={() => dialog?.close()}>
-          Close
+          {words.close}
         </button>
       </div>
     </dialog>

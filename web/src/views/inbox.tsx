@@ -1,29 +1,38 @@
 /*
- * The inbox: the asks that wait, and the one that is chosen.
+ * The inbox: the asks that wait, those that are alike together, and the one that is chosen.
  *
  * An ask that ends while it is on the list stays in its place and says how, until it is dismissed or the
  * inbox is left. Nothing here moves or goes by itself.
  */
-import { createEffect, createMemo, createSignal, For, Show } from "solid-js";
-import type { AskView } from "../api/types.ts";
+import { createEffect, createMemo, createSignal, For, onCleanup, Show } from "solid-js";
 import { AskPanel } from "../parts/ask-panel.tsx";
 import { AskRow } from "../parts/ask-row.tsx";
+import { BatchBar } from "../parts/batch.tsx";
 import { NewSessionComposer } from "../parts/composer.tsx";
 import { EngineList, EngineTroubles } from "../parts/engines.tsx";
 import { Back, Forward } from "../parts/icons.tsx";
+import { FilterTools, ListTabs } from "../parts/inbox-tools.tsx";
 import { fragmentOf, goTo, replaceWith, route } from "../router.ts";
+import { batches } from "../state/answering.ts";
+import { apart } from "../state/apart.ts";
+import { EVERYTHING, isEverything, passes, type Filter } from "../state/filtering.ts";
+import { openIn, rowsOf, type Row } from "../state/grouping.ts";
 import { holds } from "../state/identity.ts";
 import { bindKeys } from "../state/keys.ts";
-import { openAsks, settledAsks } from "../state/ledger.ts";
+import { byAge, openAsks, settledAsks } from "../state/ledger.ts";
 import { isLoaded, isMissing, ledger, wantAsk } from "../state/live.ts";
+import { isSelecting, selected, startSelecting, stopSelecting, toggle } from "../state/selecting.ts";
 import { isWide } from "../state/wide.ts";
-import { plural } from "../text/phrases.ts";
+import { words } from "../text/words.ts";
 
-/** How many asks that are over are listed. */
-const RECENT = 50;
+/** How many asks that are over are listed; the history has the others. */
+const RECENT = 12;
 
 export function Inbox() {
   const { listed, dismiss } = createHeldList();
+  const [filter, setFilter] = createSignal<Filter>(EVERYTHING);
+  const asks = createMemo(() => listed().flatMap((id) => ledger().asks[id] ?? []));
+  const rows = createMemo(() => rowsOf(asks().filter((ask) => passes(ask, filter(), ledger())), batches(), apart()));
   const settled = createMemo(() => {
     const inList = new Set(listed());
     return settledAsks(ledger())
@@ -31,8 +40,12 @@ export function Inbox() {
       .slice(0, RECENT)
       .map((ask) => ask.id);
   });
-  const { current, shown, move } = createCursor(listed);
-  const ask = (id: string) => ledger().asks[id];
+  const { current, shown, move } = createCursor(rows);
+  const byAsk = createMemo(() => new Map(rows().flatMap((row) => row.members.map((ask) => [ask.id, row]))));
+  const rowWith = (id: string | undefined) => (id === undefined ? undefined : byAsk().get(id));
+  const leads = createMemo(() => rows().map((row) => row.lead.id));
+  onCleanup(stopSelecting);
+  const saysWhere = () => ledger().workspaces.length > 1;
 
   bindKeys(() => ({
     next: () => move(1),
@@ -41,8 +54,13 @@ export function Inbox() {
       const id = current();
       if (id !== undefined) goTo({ page: "ask", ask: id });
     },
+    select: () => {
+      const row = rowWith(current());
+      if (row !== undefined) toggle(openIn(row));
+    },
     back: () => {
-      if (route().page === "ask") goTo({ page: "inbox" });
+      if (isSelecting()) stopSelecting();
+      else if (route().page === "ask") goTo({ page: "inbox" });
     },
   }));
 
@@ -53,19 +71,40 @@ export function Inbox() {
           <NewSessionComposer />
         </Show>
         <EngineTroubles />
+        <ListTabs at="waiting" waiting={openAsks(ledger()).length} />
+        <Show when={asks().length > 1 || !isEverything(filter())}>
+          <FilterTools filter={filter()} set={setFilter} asks={asks()} shown={rows().flatMap((row) => row.members).length} />
+        </Show>
         <section aria-labelledby="waiting-title">
-          <h2 id="waiting-title" class="list-title">
-            Waiting for an answer
-          </h2>
+          <div class="list-head">
+            <h2 id="waiting-title" class="list-title">
+              {words.inbox.waiting}
+            </h2>
+            <Show when={openAsks(ledger()).length > 1 || isSelecting()}>
+              <button type="button" class="quiet list-act" aria-pressed={isSelecting()} onClick={() => (isSelecting() ? stopSelecting() : startSelecting())}>
+                {isSelecting() ? words.inbox.stopSelecting : words.inbox.select}
+              </button>
+            </Show>
+          </div>
           <ul class="rows">
-            <For each={listed()} fallback={<li class="rows-empty">{isLoaded() ? "Nothing is waiting." : "Reading the ledger…"}</li>}>
+            <For
+              each={leads()}
+              fallback={
+                <li class="rows-empty">
+                  {!isLoaded() ? words.reading : isEverything(filter()) ? words.inbox.nothing : words.inbox.noneFits}
+                </li>
+              }
+            >
               {(id) => (
-                <Show when={ask(id)}>
-                  {(known) => (
+                <Show when={rowWith(id)}>
+                  {(row) => (
                     <AskRow
-                      ask={known()}
-                      isCurrent={current() === id}
-                      {...(known().state === "open" ? {} : { dismiss: () => dismiss(id) })}
+                      row={row()}
+                      isCurrent={row().members.some((ask) => ask.id === current())}
+                      saysWhere={saysWhere()}
+                      {...(openIn(row()).length > 0 || row().lead.state === "open"
+                        ? {}
+                        : { dismiss: () => dismiss(row().members.map((ask) => ask.id)) })}
                     />
                   )}
                 </Show>
@@ -75,50 +114,63 @@ export function Inbox() {
         </section>
         <Show when={settled().length > 0}>
           <section aria-labelledby="settled-title">
-            <h2 id="settled-title" class="list-title">
-              Recently settled
-            </h2>
+            <div class="list-head">
+              <h2 id="settled-title" class="list-title">
+                {words.inbox.settled}
+              </h2>
+              <a class="list-act" href={fragmentOf({ page: "history" })}>
+                {words.inbox.allSettled}
+              </a>
+            </div>
             <ul class="rows rows-settled">
               <For each={settled()}>
-                {(id) => <Show when={ask(id)}>{(known) => <AskRow ask={known()} isCurrent={current() === id} />}</Show>}
+                {(id) => (
+                  <Show when={ledger().asks[id]}>
+                    {(known) => <AskRow row={{ lead: known(), members: [known()] }} isCurrent={current() === id} />}
+                  </Show>
+                )}
               </For>
             </ul>
           </section>
         </Show>
         <EngineList />
+        <BatchBar />
       </div>
       <div class="pane-chosen">
         <a class="back" href={fragmentOf({ page: "inbox" })}>
-          <Back /> Inbox
+          <Back /> {words.inbox.title}
         </a>
         <Show when={shown()} keyed fallback={<Quiet />}>
-          {(id) => <Chosen id={id} listed={listed()} />}
+          {(id) => <Chosen id={id} rows={rows()} />}
         </Show>
       </div>
     </main>
   );
 }
 
-function Chosen(props: { id: string; listed: readonly string[] }) {
+function Chosen(props: { id: string; rows: readonly Row[] }) {
   createEffect(() => {
     if (isLoaded()) wantAsk(props.id);
   });
-  const next = () =>
-    [...props.listed.slice(props.listed.indexOf(props.id) + 1), ...props.listed].find(
-      (id) => id !== props.id && ledger().asks[id]?.state === "open",
-    );
+  const row = () => props.rows.find((each) => each.members.some((ask) => ask.id === props.id));
+  const next = () => {
+    const own = row();
+    const at = own === undefined ? -1 : props.rows.indexOf(own);
+    const order = [...props.rows.slice(at + 1), ...props.rows];
+    return order.find((each) => each !== own && openIn(each).length > 0)?.lead.id;
+  };
   const nextLink = () => (
     <Show when={next()}>
       {(id) => (
         <a class="button" href={fragmentOf({ page: "ask", ask: id() })}>
-          Next ask <Forward />
+          {words.inbox.next} <Forward />
         </a>
       )}
     </Show>
   );
   return (
-    <Show when={ledger().asks[props.id]} fallback={<p class="quiet-note">{isMissing(props.id) ? "There is no such ask." : "Reading the ledger…"}</p>}>
-      {(ask) => <AskPanel ask={ask()} hasKeys after={nextLink()} />}
+    <Show when={ledger().asks[props.id]} fallback={<p class="quiet-note">{isMissing(props.id) ? words.inbox.missing : words.reading}</p>}>
+      {(ask) => <AskPanel ask={ask()} hasKeys={selected().size === 0} row={row()} after={nextLink()} />}
     </Show>
   );
 }
@@ -129,11 +181,11 @@ function Quiet() {
     <Show when={isLoaded()}>
       <div class="quiet-note">
         <p>
-          <strong>Nothing is waiting for you.</strong>
+          <strong>{words.inbox.quiet}</strong>
         </p>
         <p class="muted">
-          When an agent asks for leave, it appears here by itself.
-          <Show when={settled() > 0}> {plural(settled(), "recent ask")} can be read in the list.</Show>
+          {words.inbox.appears}
+          <Show when={settled() > 0}> {words.inbox.readable(settled())}</Show>
         </p>
       </div>
     </Show>
@@ -147,37 +199,37 @@ function createHeldList() {
     const fresh = openAsks(ledger()).filter((ask) => !held().has(ask.id));
     if (fresh.length > 0) setHeld(new Set([...held(), ...fresh.map((ask) => ask.id)]));
   });
-  const listed = createMemo(() =>
-    [...held(), ...openAsks(ledger()).map((ask) => ask.id)]
-      .filter((id, index, all) => all.indexOf(id) === index)
+  const listed = createMemo(() => {
+    const ids = new Set([...held(), ...openAsks(ledger()).map((ask) => ask.id)]);
+    return [...ids]
       .flatMap((id) => ledger().asks[id] ?? [])
-      .toSorted((a: AskView, b: AskView) => a.opened_at.localeCompare(b.opened_at) || a.id.localeCompare(b.id))
-      .map((ask) => ask.id),
-  );
-  const dismiss = (id: string) => setHeld(new Set([...held()].filter((other) => other !== id)));
+      .toSorted(byAge)
+      .map((ask) => ask.id);
+  });
+  const dismiss = (ids: readonly string[]) => setHeld(new Set([...held()].filter((id) => !ids.includes(id))));
   return { listed, dismiss };
 }
 
 /** The ask that keys move to, and the one whose whole is shown. */
-function createCursor(listed: () => readonly string[]) {
+function createCursor(rows: () => readonly Row[]) {
   const [cursor, setCursor] = createSignal<string>();
   const routed = () => {
     const at = route();
     return at.page === "ask" ? at.ask : undefined;
   };
+  const placeOf = (id: string | undefined) => rows().findIndex((row) => row.members.some((ask) => ask.id === id));
   // What is shown stays shown: a new ask never takes the place of the one that somebody looks at.
   createEffect(() => {
     const at = routed() ?? cursor();
-    const known = at !== undefined && (routed() === at || listed().includes(at));
-    setCursor(known ? at : listed()[0]);
+    const known = at !== undefined && (routed() === at || placeOf(at) >= 0);
+    setCursor(known ? at : rows()[0]?.lead.id);
   });
   const current = createMemo(() => routed() ?? cursor());
   const shown = createMemo(() => routed() ?? (isWide() ? cursor() : undefined));
   const move = (by: 1 | -1) => {
-    const list = listed();
-    const from = current();
-    const at = from === undefined ? -1 : list.indexOf(from);
-    const to = list[at < 0 ? 0 : Math.min(Math.max(at + by, 0), list.length - 1)];
+    const list = rows();
+    const at = placeOf(current());
+    const to = list[at < 0 ? 0 : Math.min(Math.max(at + by, 0), list.length - 1)]?.lead.id;
     if (to === undefined) return;
     if (routed() === undefined) setCursor(to);
     else replaceWith({ page: "ask", ask: to });

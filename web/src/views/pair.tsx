@@ -5,6 +5,7 @@ import { Alert } from "../parts/icons.tsx";
 import { Sentence } from "../parts/sentence.tsx";
 import { codeIn } from "../router.ts";
 import { pairWith } from "../state/identity.ts";
+import { words } from "../text/words.ts";
 
 export function Pair(props: { problem?: string | undefined }) {
   const [pasted, setPasted] = createSignal("");
@@ -12,7 +13,7 @@ export function Pair(props: { problem?: string | undefined }) {
   return (
     <main class="gate">
       <Brand />
-      <h2>This browser is not paired yet</h2>
+      <h2>{words.gate.unpaired}</h2>
       <Show when={props.problem}>
         {(problem) => (
           <p class="note note-warning" role="alert">
@@ -23,9 +24,9 @@ export function Pair(props: { problem?: string | undefined }) {
           </p>
         )}
       </Show>
-      <p>Asks are answered only by somebody who may. On the machine where Countersign runs, get a one-time link:</p>
-      <pre class="code command">countersign pair</pre>
-      <p>Open the link here, or paste it below. It works once, within five minutes.</p>
+      <p>{words.gate.how}</p>
+      <pre class="code command">{words.gate.command}</pre>
+      <p>{words.gate.paste}</p>
       <form
         class="gate-form"
         onSubmit={(event) => {
@@ -34,7 +35,7 @@ export function Pair(props: { problem?: string | undefined }) {
         }}
       >
         <label>
-          Link or code
+          {words.gate.code}
           <input
             type="text"
             autocomplete="off"
@@ -45,7 +46,7 @@ export function Pair(props: { problem?: string | undefined }) {
           />
         </label>
         <button type="submit" class="primary" disabled={code() === ""}>
-          Pair this browser
+          {words.gate.pair}
         </button>
       </form>
     </main>
@@ -63,7 +64,7 @@ export function Waiting(props: { sentence: string; retry?: () => void }) {
       <Show when={props.retry}>
         {(retry) => (
           <button type="button" class="primary" onClick={() => retry()()}>
-            Try again
+            {words.gate.again}
           </button>
         )}
       </Show>
@@ -75,7 +76,7 @@ function Brand() {
   return (
     <h1 class="brand">
       <img src={iconUrl} alt="" width="40" height="40" />
-      Countersign
+      {words.shell.name}
     </h1>
   );
 }

@@ -15,7 +15,7 @@ import { Visible } from "../parts/visible.tsx";
 import { bindKeys } from "../state/keys.ts";
 import { openAsks } from "../state/ledger.ts";
 import { followSession, isLoaded, isMissing, learnSession, ledger, transcriptOf, wantSession } from "../state/live.ts";
-import { ACTIVITIES } from "./activities.ts";
+import { words } from "../text/words.ts";
 
 /** Who reads the newest words is within this many pixels of them. */
 const NEAR_END = 80;
@@ -29,7 +29,7 @@ export function Session(props: { id: string }) {
   return (
     <Show
       when={ledger().sessions[props.id]}
-      fallback={<p class="quiet-note">{isMissing(props.id) ? "There is no such session." : "Reading the ledger…"}</p>}
+      fallback={<p class="quiet-note">{isMissing(props.id) ? words.sessions.missing : words.reading}</p>}
     >
       {(session) => <Conversation session={session()} />}
     </Show>
@@ -80,7 +80,7 @@ function Conversation(props: { session: SessionView }) {
       </div>
       <Show when={!end.isFollowing()}>
         <button type="button" class="to-end" onClick={() => end.follow()}>
-          Go to the newest
+          {words.sessions.newest}
         </button>
       </Show>
       <footer class="conversation-foot">
@@ -106,18 +106,18 @@ function Head(props: { session: SessionView }) {
   return (
     <header class="conversation-head">
       <h2>
-        <Visible text={props.session.title === "" ? "New session" : props.session.title} />
+        <Visible text={props.session.title === "" ? words.sessions.untitled : props.session.title} />
       </h2>
       <p class="conversation-facts">
         <span class={`dot dot-${props.session.activity}`} aria-hidden="true" />
-        <span data-activity={props.session.activity}>{ACTIVITIES[props.session.activity]}</span>
+        <span data-activity={props.session.activity}>{words.sessions.activities[props.session.activity]}</span>
         <span class="muted">
           <Visible text={props.session.agent} /> · {workspaceName(props.session.workspace)}
         </span>
         <Show when={props.session.parent}>
           {(parent) => (
             <span>
-              sub-agent of <SessionLink session={parent()} />
+              {words.shown.subAgent} <SessionLink session={parent()} />
             </span>
           )}
         </Show>
@@ -125,7 +125,7 @@ function Head(props: { session: SessionView }) {
       </p>
       <Show when={props.session.activity === "busy" && props.session.may_prompt}>
         <button type="button" class="stop" onClick={() => void stop()}>
-          <Stop /> Stop
+          <Stop /> {words.sessions.stop}
         </button>
       </Show>
       <Problem sentence={problem()} />
@@ -144,15 +144,15 @@ function TurnEnd(props: { session: SessionView }) {
             <p class="note note-error">
               <Alert />
               <span>
-                The turn failed: <Sentence text={failure(end())} />
+                {words.sessions.failed} <Sentence text={failure(end())} />
               </span>
             </p>
           </Match>
           <Match when={end().outcome === "cancelled"}>
-            <p class="turn-end">The turn was cancelled.</p>
+            <p class="turn-end">{words.sessions.cancelled}</p>
           </Match>
           <Match when={end().outcome === "denied"}>
-            <p class="turn-end">A denial ended the turn.</p>
+            <p class="turn-end">{words.sessions.denied}</p>
           </Match>
         </Switch>
       )}
@@ -161,21 +161,14 @@ function TurnEnd(props: { session: SessionView }) {
 }
 
 function NoPrompt(props: { session: SessionView }) {
+  const why = () => {
+    if (props.session.engine === "acp proxy") return words.sessions.editors;
+    return props.session.activity === "gone" ? words.sessions.engineGone : words.sessions.noPrompt;
+  };
   return (
     <p class="note">
       <span>
-        <Show
-          when={props.session.activity === "gone" || props.session.engine === "acp proxy"}
-          fallback={
-            <>
-              You can read this session but not prompt it: your grant <code>prompt</code> is missing.
-            </>
-          }
-        >
-          {props.session.engine === "acp proxy"
-            ? "This session is an editor's. Its asks can be answered here; it is prompted and cancelled in the editor."
-            : "The engine that held this session is gone."}
-        </Show>
+        <Sentence text={why()} />
       </span>
     </p>
   );

@@ -10,18 +10,13 @@ import { Visible } from "../parts/visible.tsx";
 import { fragmentOf, goTo, route } from "../router.ts";
 import { holds } from "../state/identity.ts";
 import { bindKeys } from "../state/keys.ts";
-import { openAsks } from "../state/ledger.ts";
+import { openAsks, talkingSessions } from "../state/ledger.ts";
 import { isLoaded, ledger } from "../state/live.ts";
-import { plural } from "../text/phrases.ts";
-import { ACTIVITIES } from "./activities.ts";
+import { words } from "../text/words.ts";
 import { Session } from "./session.tsx";
 
 export function Sessions() {
-  const ids = createMemo(() =>
-    Object.values(ledger().sessions)
-      .toSorted((a, b) => b.changed_at.localeCompare(a.changed_at))
-      .map((session) => session.id),
-  );
+  const ids = createMemo(() => talkingSessions(ledger()).map((session) => session.id));
   const chosen = createMemo(() => {
     const at = route();
     return at.page === "session" ? at.session : undefined;
@@ -36,12 +31,12 @@ export function Sessions() {
         <EngineTroubles />
         <section aria-labelledby="sessions-title">
           <h2 id="sessions-title" class="list-title">
-            Sessions
+            {words.sessions.title}
           </h2>
           <ul class="rows">
             <For
               each={ids()}
-              fallback={<li class="rows-empty">{isLoaded() ? "No session yet." : "Reading the ledger…"}</li>}
+              fallback={<li class="rows-empty">{isLoaded() ? words.sessions.none : words.reading}</li>}
             >
               {(id) => <Show when={ledger().sessions[id]}>{(session) => <SessionRow session={session()} isCurrent={chosen() === id} />}</Show>}
             </For>
@@ -50,9 +45,9 @@ export function Sessions() {
       </div>
       <div class="pane-chosen pane-session">
         <a class="back" href={fragmentOf({ page: "sessions" })}>
-          <Back /> Sessions
+          <Back /> {words.sessions.title}
         </a>
-        <Show when={chosen()} keyed fallback={<p class="quiet-note muted">Choose a session to read it.</p>}>
+        <Show when={chosen()} keyed fallback={<p class="quiet-note muted">{words.sessions.choose}</p>}>
           {(id) => <Session id={id} />}
         </Show>
       </div>
@@ -68,18 +63,18 @@ function SessionRow(props: { session: SessionView; isCurrent: boolean }) {
         <span class="row-head">
           <span class={`dot dot-${props.session.activity}`} aria-hidden="true" />
           <span class="row-who">
-            <Visible text={props.session.title === "" ? "New session" : props.session.title} />
+            <Visible text={props.session.title === "" ? words.sessions.untitled : props.session.title} />
           </span>
           <span class="row-time">
             <Ago at={props.session.changed_at} />
           </span>
         </span>
         <span class="row-standing">
-          <span>{ACTIVITIES[props.session.activity]}</span> · <Visible text={props.session.agent} /> · {workspaceName(props.session.workspace)}
-          <Show when={props.session.parent}> · sub-agent</Show>
+          <span>{words.sessions.activities[props.session.activity]}</span> · <Visible text={props.session.agent} /> · {workspaceName(props.session.workspace)}
+          <Show when={props.session.parent}> · {words.sessions.subAgent}</Show>
         </span>
         <Show when={open() > 0}>
-          <span class="chip chip-waiting">{plural(open(), "open ask")}</span>
+          <span class="chip chip-waiting">{words.sessions.openAsks(open())}</span>
         </Show>
       </a>
     </li>

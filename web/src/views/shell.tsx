@@ -1,23 +1,41 @@
 /* What surrounds every page: navigation, the state of the connection, alarms, who is here. */
-import { createMemo, createSignal, Match, Show, Switch } from "solid-js";
+import { createEffect, createMemo, createSignal, Match, Show, Switch } from "solid-js";
 import iconUrl from "../icon.svg";
 import { Alarms } from "../parts/alarms.tsx";
 import { Announcer } from "../parts/announcer.tsx";
+import { HeldAnswers } from "../parts/held.tsx";
 import { Keyboard } from "../parts/icons.tsx";
-import { fragmentOf, route } from "../router.ts";
+import { Reminders } from "../parts/reminders.tsx";
+import { fragmentOf, route, type Route } from "../router.ts";
 import { bindKeys } from "../state/keys.ts";
 import { openAsks } from "../state/ledger.ts";
 import { connection, ledger } from "../state/live.ts";
-import { plural } from "../text/phrases.ts";
+import { preferences } from "../state/preferences.ts";
+import { words } from "../text/words.ts";
 import { Account } from "./account.tsx";
+import { History } from "./history.tsx";
 import { Help } from "./help.tsx";
 import { Inbox } from "./inbox.tsx";
 import { Sessions } from "./sessions.tsx";
 
+/** The page that a route is part of. */
+const PLACES: Readonly<Record<Route["page"], "inbox" | "history" | "sessions">> = {
+  inbox: "inbox",
+  ask: "inbox",
+  history: "history",
+  sessions: "sessions",
+  session: "sessions",
+};
+
 export function Shell() {
   const [isHelping, setHelping] = createSignal(false);
   bindKeys(() => ({ help: () => setHelping(true) }));
-  const place = createMemo(() => (route().page === "inbox" || route().page === "ask" ? "inbox" : "sessions"));
+  createEffect(() => {
+    const { theme } = preferences();
+    if (theme === "system") delete document.documentElement.dataset["theme"];
+    else document.documentElement.dataset["theme"] = theme;
+  });
+  const place = createMemo(() => PLACES[route().page]);
   const open = createMemo(() => openAsks(ledger()).length);
   return (
     <div class="shell">
@@ -25,24 +43,24 @@ export function Shell() {
         <h1 class="brand">
           <a href={fragmentOf({ page: "inbox" })}>
             <img src={iconUrl} alt="" width="24" height="24" />
-            <span class="brand-name">Countersign</span>
+            <span class="brand-name">{words.shell.name}</span>
           </a>
         </h1>
-        <nav aria-label="Pages">
-          <a href={fragmentOf({ page: "inbox" })} aria-current={place() === "inbox" ? "page" : undefined}>
-            Inbox{" "}
+        <nav aria-label={words.shell.pages}>
+          <a href={fragmentOf({ page: "inbox" })} aria-current={place() === "inbox" ? "page" : place() === "history" ? "true" : undefined}>
+            {words.inbox.title}{" "}
             <Show when={open() > 0}>
-              <span class="count" aria-label={plural(open(), "open ask")}>
+              <span class="count" aria-label={words.shell.openAsks(open())}>
                 {open()}
               </span>
             </Show>
           </a>
           <a href={fragmentOf({ page: "sessions" })} aria-current={place() === "sessions" ? "page" : undefined}>
-            Sessions
+            {words.shell.sessions}
           </a>
         </nav>
         <ConnectionState />
-        <button type="button" class="quiet help-button" aria-label="Keyboard help" onClick={() => setHelping(true)}>
+        <button type="button" class="quiet help-button" aria-label={words.shell.help} onClick={() => setHelping(true)}>
           <Keyboard />
         </button>
         <Account />
@@ -51,20 +69,25 @@ export function Shell() {
         <Show when={connection() === "lost"}>
           <p class="stale" role="alert">
             <span class="spinner" aria-hidden="true" />
-            Connection lost. What you see may be out of date. Reconnecting…
+            {words.shell.lost}
           </p>
         </Show>
         <Alarms />
+        <Reminders />
       </div>
       <Switch>
         <Match when={place() === "inbox"}>
           <Inbox />
+        </Match>
+        <Match when={place() === "history"}>
+          <History />
         </Match>
         <Match when={place() === "sessions"}>
           <Sessions />
         </Match>
       </Switch>
       <Announcer />
+      <HeldAnswers />
       <Show when={isHelping()}>
         <Help close={() => setHelping(false)} />
       </Show>
@@ -73,10 +96,9 @@ export function Shell() {
 }
 
 function ConnectionState() {
-  const words = { connecting: "connecting…", live: "live", lost: "reconnecting…" } as const;
   return (
     <span class={`connection connection-${connection()}`}>
-      <span class="dot" aria-hidden="true" /> <span class="connection-word">{words[connection()]}</span>
+      <span class="dot" aria-hidden="true" /> <span class="connection-word">{words.shell.connection[connection()]}</span>
     </span>
   );
 }

@@ -1,0 +1,10 @@
+/*
+ * The page's own words, in one place, so that they can be said in another language: `words/` has them by what they are
+ * about. `backticks` mark what is to be read word for word. How an ask and its answer are put into words is in
+ * `phrases.ts` and `wants.ts`; what agents say is never here.
+ */
+import { asks } from "./words/asks.ts";
+import { frame } from "./words/frame.ts";
+import { sessions } from "./words/sessions.ts";
+
+export const words = { ...frame, ...asks, ...sessions };
