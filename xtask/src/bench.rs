@@ -23,7 +23,7 @@ pub(crate) struct Measurement {
     /// Write the figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the figures into docs/benchmarks.md
+    /// Write the figures into docs/benchmarks.md, where those of topics that are not measured stay
     #[arg(long)]
     write: bool,
 }

@@ -61,6 +61,7 @@ fn full(repository: &Repository, filter: &[String]) -> Vec<Step> {
     let plugin = |line: &str| Invocation::new(&repository.root.join("plugins/opencode"), line);
     steps.push(Step::command("plugin types", plugin("npm run typecheck")));
     steps.push(Step::command("plugin tests", plugin("npm run test")));
+    steps.push(claude_code_plugin(repository));
     steps.extend(DENY.installation(repository));
     steps.push(Step::command(
         "dependencies",
@@ -108,6 +109,19 @@ fn lints(repository: &Repository) -> Step {
 fn programs(repository: &Repository) -> Step {
     let line = "cargo build --package countersign --package countersign-testkit --bins";
     Step::command("programs", Invocation::new(&repository.root, line))
+}
+
+/// What Claude Code itself says about its plugin, without a person's configuration and without the world.
+fn claude_code_plugin(repository: &Repository) -> Step {
+    let claude = "node_modules/@anthropic-ai/claude-code-linux-x64/claude";
+    let line = "claude plugin validate --strict plugins/claude-code";
+    Step::command(
+        "Claude Code plugin",
+        Invocation::new(&repository.root, line)
+            .program(&repository.peers().join(claude))
+            .variable("CLAUDE_CONFIG_DIR", repository.target.join("claude-code"))
+            .variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    )
 }
 
 /// The web app's packages. The lints' build of the app may have installed them: that is looked at when the step runs.

@@ -102,11 +102,11 @@ impl Arrows {
 #[test]
 fn only_the_store_and_who_fills_ledgers_by_the_million_know_the_databases() {
     let arrows = Arrows::read();
+    assert_eq!(arrows.that_name("sqlx"), ["countersign-store"]);
     assert_eq!(
-        arrows.that_name("sqlx"),
+        arrows.that_name("rusqlite"),
         ["countersign-bench", "countersign-store"]
     );
-    assert_eq!(arrows.that_name("libsqlite3-sys"), ["countersign-store"]);
 }
 
 #[test]
@@ -127,7 +127,9 @@ fn the_rules_and_the_wire_types_do_no_input_or_output() {
     for package in ["countersign-core", "countersign-api"] {
         arrows.assert_ignorance(
             package,
-            &["tokio", "sqlx", "axum", "reqwest", "hyper", "rustix"],
+            &[
+                "tokio", "sqlx", "rusqlite", "axum", "reqwest", "hyper", "rustix",
+            ],
         );
     }
 }
@@ -136,7 +138,12 @@ fn the_rules_and_the_wire_types_do_no_input_or_output() {
 fn the_command_line_reaches_the_ledger_only_through_the_api() {
     Arrows::read().assert_ignorance(
         "countersign-cli",
-        &["countersign-store", "countersign-broker", "sqlx"],
+        &[
+            "countersign-store",
+            "countersign-broker",
+            "sqlx",
+            "rusqlite",
+        ],
     );
 }
 
@@ -149,6 +156,7 @@ fn the_proxy_reaches_the_ledger_only_through_the_api() {
             "countersign-broker",
             "countersign-server",
             "sqlx",
+            "rusqlite",
             "axum",
         ],
     );
@@ -172,6 +180,41 @@ fn engines_and_the_store_do_not_know_each_other() {
     arrows.assert_ignorance(
         "countersign-store",
         &["countersign-engine", "countersign-broker"],
+    );
+}
+
+#[test]
+fn an_attempt_to_notify_does_not_know_the_ledger() {
+    Arrows::read().assert_ignorance(
+        "countersign-notify",
+        &[
+            "countersign-store",
+            "countersign-broker",
+            "countersign-api",
+            "countersign-server",
+            "sqlx",
+            "axum",
+        ],
+    );
+}
+
+#[test]
+fn workspaces_are_files_and_know_neither_http_nor_the_ledger() {
+    Arrows::read().assert_ignorance(
+        "countersign-workspace",
+        &[
+            "tokio",
+            "axum",
+            "hyper",
+            "reqwest",
+            "sqlx",
+            "rusqlite",
+            "countersign-api",
+            "countersign-broker",
+            "countersign-engine",
+            "countersign-server",
+            "countersign-store",
+        ],
     );
 }
 

@@ -2,7 +2,7 @@
 //! measured.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -10,6 +10,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+
+use crate::samples::Samples;
 
 /// How long any answer may take.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -22,8 +24,33 @@ pub(crate) struct Connection {
     pub(crate) address: SocketAddr,
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// The beginning and the length of the last whole answer to [`Connection::repeat`].
-    last: Option<([u8; STATUS_LINE], usize)>,
+    /// What the last whole answer to [`Connection::repeat`] was like.
+    last: Option<Likeness>,
+}
+
+/// What tells an answer from others without reading it.
+#[derive(Debug, Clone, Copy)]
+struct Likeness {
+    beginning: [u8; STATUS_LINE],
+    end: u8,
+    length: usize,
+}
+
+impl Likeness {
+    fn of(answer: &[u8]) -> Option<Self> {
+        Some(Self {
+            beginning: *answer.first_chunk()?,
+            end: *answer.last()?,
+            length: answer.len(),
+        })
+    }
+
+    /// Whether `answer` is a whole one of its kind. One that is longer or shorter ends with something else there.
+    fn is_of(&self, answer: &[u8]) -> bool {
+        answer.len() == self.length
+            && answer.starts_with(&self.beginning)
+            && answer.last() == Some(&self.end)
+    }
 }
 
 /// What came back.
@@ -53,7 +80,20 @@ pub(crate) fn request(
     token: Option<&str>,
     body: Option<&Value>,
 ) -> Vec<u8> {
-    let token = token.map(|token| format!("authorization: Bearer {token}\r\n"));
+    let token = token.map(|token| format!("Bearer {token}"));
+    let header = token.as_deref().map(|token| ("authorization", token));
+    request_with(address, method, path, header, body)
+}
+
+/// Writes a request to `address` down that has one header of its own.
+pub(crate) fn request_with(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    header: Option<(&str, &str)>,
+    body: Option<&Value>,
+) -> Vec<u8> {
+    let header = header.map(|(name, value)| format!("{name}: {value}\r\n"));
     let body = body.map(Value::to_string);
     let about_body = body.as_ref().map(|body| {
         let length = body.len();
@@ -61,7 +101,7 @@ pub(crate) fn request(
     });
     format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{}{}\r\n{}",
-        token.unwrap_or_default(),
+        header.unwrap_or_default(),
         about_body.unwrap_or_default(),
         body.unwrap_or_default()
     )
@@ -86,20 +126,22 @@ impl Connection {
 
     /// Sends a request that [`request`] wrote, and reads the whole answer.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<Response<'_>> {
+        self.send(request).await?;
+        self.receive().await
+    }
+
+    /// Sends a request, whose answer has to be received before the next one.
+    pub(crate) async fn send(&mut self, request: &[u8]) -> anyhow::Result<()> {
         self.buffer.clear();
-        let exchanged = async {
-            self.stream.write_all(request).await?;
-            loop {
-                let read = self.stream.read_buf(&mut self.buffer).await?;
-                ensure!(read > 0, "the server ended the connection");
-                if let Some(head) = Head::read(&self.buffer)?
-                    && self.buffer.len() >= head.length + head.body
-                {
-                    return Ok(head);
-                }
-            }
-        };
-        let head = tokio::time::timeout(PATIENCE, exchanged)
+        self.stream
+            .write_all(request)
+            .await
+            .context("the server takes no request")
+    }
+
+    /// Reads the whole answer to what was sent.
+    pub(crate) async fn receive(&mut self) -> anyhow::Result<Response<'_>> {
+        let head = tokio::time::timeout(PATIENCE, self.read_whole())
             .await
             .context("the server does not answer")??;
         Ok(Response {
@@ -108,33 +150,49 @@ impl Connection {
         })
     }
 
-    /// Sends a request whose answers are all alike, and fails unless its status is 200.
-    ///
-    /// Only the first answer is read with care: the load shares its processors with what it loads.
-    async fn repeat(&mut self, request: &[u8]) -> anyhow::Result<()> {
-        let Some((status_line, length)) = self.last else {
-            let response = self.exchange(request).await?;
-            ensure!(
-                response.status == 200,
-                "the server answers {}: {}",
-                response.status,
-                String::from_utf8_lossy(response.body)
-            );
-            let beginning = self.buffer.first_chunk().copied();
-            self.last = beginning.map(|beginning| (beginning, self.buffer.len()));
-            return Ok(());
-        };
-        self.buffer.clear();
-        self.stream.write_all(request).await?;
-        while self.buffer.len() < length {
-            let read = self.stream.read_buf(&mut self.buffer).await?;
-            ensure!(read > 0, "the server ended the connection");
+    async fn read_whole(&mut self) -> anyhow::Result<Head> {
+        loop {
+            if let Some(head) = Head::read(&self.buffer)?
+                && self.buffer.len() >= head.length + head.body
+            {
+                return Ok(head);
+            }
+            self.read_more().await?;
         }
+    }
+
+    async fn read_more(&mut self) -> anyhow::Result<()> {
+        let read = self.stream.read_buf(&mut self.buffer).await?;
+        ensure!(read > 0, "the server ended the connection");
+        Ok(())
+    }
+
+    /// Sends a request whose answers are mostly alike, and fails unless its status is 200.
+    ///
+    /// Only an answer of another kind than the one before is read with care: the load shares its processors with what it
+    /// loads.
+    async fn repeat(&mut self, request: &[u8]) -> anyhow::Result<()> {
+        self.send(request).await?;
+        if let Some(last) = self.last {
+            while self.buffer.len() < last.length {
+                // One that is shorter than the last would be waited for in vain.
+                if self.buffer.last() == Some(&last.end) {
+                    break;
+                }
+                self.read_more().await?;
+            }
+            if last.is_of(&self.buffer) {
+                return Ok(());
+            }
+        }
+        let head = self.read_whole().await?;
+        let whole = head.length + head.body;
         ensure!(
-            self.buffer.len() == length && self.buffer.starts_with(&status_line),
+            head.status == 200 && self.buffer.len() == whole,
             "the server answers: {}",
             String::from_utf8_lossy(&self.buffer)
         );
+        self.last = Likeness::of(&self.buffer);
         Ok(())
     }
 
@@ -237,7 +295,7 @@ pub(crate) async fn send_all(
 }
 
 /// Sends `request` so many times over `connections` connections, as fast as it is answered with 200, and returns how
-/// long that took. All answers have to be of one length.
+/// long that took.
 pub(crate) async fn repeat(
     address: SocketAddr,
     connections: usize,
@@ -262,6 +320,41 @@ pub(crate) async fn repeat(
     .await
 }
 
+/// Does the same, and returns how long each answer took.
+pub(crate) async fn time_each(
+    address: SocketAddr,
+    connections: usize,
+    request: Vec<u8>,
+    times: usize,
+) -> anyhow::Result<Samples> {
+    let request: Arc<[u8]> = request.into();
+    let all = Arc::new(Mutex::new(Samples::default()));
+    together(address, connections, |_, mut connection| {
+        let (request, all) = (Arc::clone(&request), Arc::clone(&all));
+        async move {
+            let mut own = Samples::default();
+            let timed = async {
+                for _ in 0..times / connections {
+                    let began = Instant::now();
+                    connection.repeat(&request).await?;
+                    own.push_milliseconds(began.elapsed());
+                }
+                anyhow::Ok(())
+            };
+            tokio::time::timeout(PATIENCE, timed)
+                .await
+                .context("the server does not answer")??;
+            all.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend(&own);
+            Ok(())
+        }
+    })
+    .await?;
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *all))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,5 +366,16 @@ mod tests {
         let head = Head::read(bytes).unwrap().unwrap();
         assert_eq!((head.status, head.body), (409, 2));
         assert_eq!(&bytes[head.length..], b"{}");
+    }
+
+    #[test]
+    fn an_answer_of_another_length_is_another() {
+        let ten = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{\"ms\":999}";
+        let eleven = b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{\"ms\":1000}";
+        let likeness = Likeness::of(ten).unwrap();
+        assert!(likeness.is_of(ten));
+        assert!(!likeness.is_of(eleven));
+        assert!(!likeness.is_of(&eleven[..ten.len()]));
+        assert!(!likeness.is_of(b"HTTP/1.1 500 No\r\nContent-Length: 10\r\n\r\n{\"ms\":999}"));
     }
 }

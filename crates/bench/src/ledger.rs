@@ -12,9 +12,8 @@ use countersign_core::grant::Role;
 use countersign_core::id::{ActorId, RunId, WorkspaceId};
 use countersign_core::token::TokenKind;
 use countersign_store::{NewToken, Store};
+use rusqlite::Connection;
 use serde_json::json;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::clock;
@@ -28,13 +27,13 @@ const AT_ONCE: i64 = 10_000;
 /// The secret of every ledger's one token, which may do everything. The ledgers end with the run.
 pub(crate) const TOKEN: &str = "cs_bench";
 
-/// A statement that inserts a row for each number `i` from `$1` to before `$2`.
+/// A statement that inserts a row for each number `i` from `?1` to before `?2`.
 macro_rules! numbered {
     ($insert:literal, $select:literal) => {
         concat!(
             $insert,
             " WITH RECURSIVE numbers (i) AS \
-             (SELECT $1 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < $2) ",
+             (SELECT ?1 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < ?2) ",
             $select
         )
     };
@@ -72,10 +71,7 @@ impl Ledger {
         std::fs::create_dir(root_path.join("work")).context("failed to make a directory")?;
         let ledger = Self { root, asks };
         let origin = ledger.begin().await.context("failed to begin a ledger")?;
-        ledger
-            .fill(&origin)
-            .await
-            .context("failed to fill a ledger")?;
+        tokio::task::block_in_place(|| ledger.fill(&origin)).context("failed to fill a ledger")?;
         Ok(ledger)
     }
 
@@ -135,60 +131,58 @@ impl Ledger {
     }
 
     /// Writes the asks straight into the tables: the ledger's own way makes each durable.
-    async fn fill(&self, origin: &Origin) -> anyhow::Result<()> {
-        let mut connection = SqliteConnectOptions::new()
-            .filename(self.file())
-            .journal_mode(SqliteJournalMode::Off)
-            .synchronous(SqliteSynchronous::Off)
-            .foreign_keys(false)
-            .connect()
-            .await?;
+    fn fill(&self, origin: &Origin) -> anyhow::Result<()> {
+        const CARELESS: &str =
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF";
+        let mut connection = Connection::open(self.file())?;
+        connection.execute_batch(CARELESS)?;
         let total = i64::try_from(self.asks.total)?;
         let first_open = i64::try_from(self.asks.total - self.asks.open)?;
         let sessions = 1 + (first_open / PER_SESSION).max((total - first_open) / OPEN_PER_SESSION);
-        self.add_sessions(&mut connection, origin, sessions).await?;
+        self.add_sessions(&connection, origin, sessions)?;
         let mut from = 0;
         while from < total {
             let to = total.min(from + AT_ONCE);
-            let mut transaction = connection.begin().await?;
-            self.add_asks(&mut transaction, origin, from, to, first_open)
-                .await?;
-            add_answers(&mut transaction, origin, from, to.min(first_open)).await?;
-            transaction.commit().await?;
+            let transaction = connection.transaction()?;
+            self.add_asks(&transaction, origin, from, to, first_open)?;
+            add_answers(&transaction, origin, from, to.min(first_open))?;
+            transaction.commit()?;
             from = to;
         }
-        connection.close().await?;
+        connection.close().map_err(|(_, error)| error)?;
         // What the kernel still holds would be written in the middle of a measurement.
         std::fs::File::open(self.file())?.sync_all()?;
         Ok(())
     }
 
-    async fn add_sessions(
+    fn add_sessions(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &Connection,
         origin: &Origin,
         count: i64,
     ) -> anyhow::Result<()> {
         const ADD: &str = numbered!(
             "INSERT INTO sessions (id, workspace, engine, native_id, title, directory, agent, activity, \
                  started_at, changed_at)",
-            "SELECT printf('session_0%025d', i), $3, 'opencode', printf('ses_%d', i), 'Fix the build', $4, 'build', \
-                 'idle', $5, $5 FROM numbers"
+            "SELECT printf('session_0%025d', i), ?3, 'opencode', printf('ses_%d', i), 'Fix the build', ?4, 'build', \
+                 'idle', ?5, ?5 FROM numbers"
         );
-        sqlx::query(ADD)
-            .bind(0)
-            .bind(count)
-            .bind(origin.workspace.to_string())
-            .bind(self.workspace().to_string_lossy().into_owned())
-            .bind(clock::now().as_micros())
-            .execute(connection)
-            .await?;
+        connection.execute(
+            ADD,
+            rusqlite::params![
+                0,
+                count,
+                origin.workspace.to_string(),
+                self.workspace().to_string_lossy().into_owned(),
+                clock::now().as_micros(),
+            ],
+        )?;
         Ok(())
     }
 
-    async fn add_asks(
+    fn add_asks(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &Connection,
         origin: &Origin,
         from: i64,
         to: i64,
@@ -197,10 +191,10 @@ impl Ledger {
         const ADD: &str = numbered!(
             "INSERT INTO asks (id, workspace, door, run, session, native_id, directory, subject, raw, \
                  options, opened_at, digest, fingerprint, likeness, state)",
-            "SELECT printf('ask_0%025d', i), $3, $4, $5, \
-                 printf('session_0%025d', CASE WHEN i < $6 THEN i / $7 ELSE (i - $6) / $8 END), \
-                 printf('per_%d', i), $9, $10, $11, '[]', $12, $13, printf('%064x', i), $13, \
-                 CASE WHEN i < $6 THEN 'delivered' ELSE 'open' END FROM numbers"
+            "SELECT printf('ask_0%025d', i), ?3, ?4, ?5, \
+                 printf('session_0%025d', CASE WHEN i < ?6 THEN i / ?7 ELSE (i - ?6) / ?8 END), \
+                 printf('per_%d', i), ?9, ?10, ?11, '[]', ?12, ?13, printf('%064x', i), ?13, \
+                 CASE WHEN i < ?6 THEN 'delivered' ELSE 'open' END FROM numbers"
         );
         let command = "cargo test --workspace --all-targets -- --nocapture";
         let subject = Subject::Permission {
@@ -213,62 +207,58 @@ impl Ledger {
         let raw = json!({
             "permission": "bash", "patterns": [command], "metadata": { "command": command },
         });
-        sqlx::query(ADD)
-            .bind(from)
-            .bind(to)
-            .bind(origin.workspace.to_string())
-            .bind(Door::Opencode.name())
-            .bind(origin.run.to_string())
-            .bind(first_open)
-            .bind(PER_SESSION)
-            .bind(OPEN_PER_SESSION)
-            .bind(self.workspace().to_string_lossy().into_owned())
-            .bind(serde_json::to_string(&subject)?)
-            .bind(raw.to_string())
-            .bind(clock::now().as_micros())
-            .bind(Digest::of_json(&raw).to_string())
-            .execute(connection)
-            .await?;
+        connection.execute(
+            ADD,
+            rusqlite::params![
+                from,
+                to,
+                origin.workspace.to_string(),
+                Door::Opencode.name(),
+                origin.run.to_string(),
+                first_open,
+                PER_SESSION,
+                OPEN_PER_SESSION,
+                self.workspace().to_string_lossy().into_owned(),
+                serde_json::to_string(&subject)?,
+                raw.to_string(),
+                clock::now().as_micros(),
+                Digest::of_json(&raw).to_string(),
+            ],
+        )?;
         Ok(())
     }
 }
 
 /// Answers and delivers the asks from `from` to before `to`.
-async fn add_answers(
-    connection: &mut SqliteConnection,
-    origin: &Origin,
-    from: i64,
-    to: i64,
-) -> anyhow::Result<()> {
+fn add_answers(connection: &Connection, origin: &Origin, from: i64, to: i64) -> anyhow::Result<()> {
     const ANSWER: &str = numbered!(
         "INSERT INTO answers (ask, choice, actor, surface, at)",
-        "SELECT printf('ask_0%025d', i), $3, $4, 'web', $5 FROM numbers"
+        "SELECT printf('ask_0%025d', i), ?3, ?4, 'web', ?5 FROM numbers"
     );
     const DELIVER: &str = numbered!(
         "INSERT INTO deliveries (ask, state, attempts, due_at, at, detail)",
-        "SELECT printf('ask_0%025d', i), 'delivered', 1, $3, $3, $4 FROM numbers"
+        "SELECT printf('ask_0%025d', i), 'delivered', 1, ?3, ?3, ?4 FROM numbers"
     );
     if from >= to {
         return Ok(());
     }
     let now = clock::now().as_micros();
-    sqlx::query(ANSWER)
-        .bind(from)
-        .bind(to)
-        .bind(serde_json::to_string(&Choice::AllowOnce)?)
-        .bind(origin.actor.to_string())
-        .bind(now)
-        .execute(&mut *connection)
-        .await?;
+    connection.execute(
+        ANSWER,
+        rusqlite::params![
+            from,
+            to,
+            serde_json::to_string(&Choice::AllowOnce)?,
+            origin.actor.to_string(),
+            now,
+        ],
+    )?;
     let evidence = Evidence::Announced {
         event: "permission.replied".to_owned(),
     };
-    sqlx::query(DELIVER)
-        .bind(from)
-        .bind(to)
-        .bind(now)
-        .bind(serde_json::to_string(&evidence)?)
-        .execute(&mut *connection)
-        .await?;
+    connection.execute(
+        DELIVER,
+        rusqlite::params![from, to, now, serde_json::to_string(&evidence)?,],
+    )?;
     Ok(())
 }

@@ -7,6 +7,7 @@
 mod bare;
 mod clock;
 mod disk;
+mod document;
 mod followers;
 mod hello;
 mod http;
@@ -16,13 +17,16 @@ mod measure;
 mod measured_agent;
 mod people;
 mod process_memory;
+mod processor_time;
 mod report;
 mod samples;
 mod served;
 mod sizes;
 
+use std::fmt;
+use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -77,7 +81,7 @@ struct Run {
     /// Write the figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the figures to this file as Markdown
+    /// Write the figures into this Markdown file, and leave those of other topics there as they are
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// Keep ledgers below this directory while measuring: the disk that is measured
@@ -127,16 +131,10 @@ async fn run(arguments: &Run) -> anyhow::Result<bool> {
     std::fs::create_dir_all(&directory).context("failed to make the directory for ledgers")?;
     let bench = Bench::new(sizes, arguments.fuzz_seconds, &directory)?;
     let machine = machine::describe(bench.root());
-    let command = if arguments.quick {
-        "cargo xtask bench --quick"
-    } else {
-        "cargo xtask bench"
-    };
-    let figures = bench.run(&arguments.only).await?;
     let report = Report {
         machine,
-        command: command.to_owned(),
-        figures,
+        command: arguments.to_string(),
+        topics: bench.run(&arguments.only).await,
     };
     println!("\n{}", report.table());
     println!("{}", report.verdict());
@@ -145,7 +143,59 @@ async fn run(arguments: &Run) -> anyhow::Result<bool> {
         std::fs::write(path, json).context("failed to write the JSON file")?;
     }
     if let Some(path) = &arguments.markdown {
-        std::fs::write(path, report.markdown()).context("failed to write the Markdown file")?;
+        write_document(&report, path)?;
     }
-    Ok(report.missed() == 0)
+    Ok(report.is_good())
+}
+
+fn write_document(report: &Report, path: &Path) -> anyhow::Result<()> {
+    let earlier = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).context("failed to read the Markdown file"),
+    };
+    std::fs::write(path, document::after(report, &earlier))
+        .context("failed to write the Markdown file")
+}
+
+impl fmt::Display for Run {
+    /// The command that measures the same again.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cargo xtask bench")?;
+        if self.quick {
+            f.write_str(" --quick")?;
+        }
+        for topic in &self.only {
+            write!(f, " --only {}", topic.name())?;
+        }
+        if let Some(seconds) = self.fuzz_seconds {
+            write!(f, " --fuzz-seconds {seconds}")?;
+        }
+        if self.markdown.is_some() {
+            f.write_str(" --write")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_is_told_is_the_one_that_was_given() {
+        for (words, told) in [
+            ("", ""),
+            ("--quick --only fuzz --fuzz-seconds 20", ""),
+            ("--only answers --only fan-out --markdown x", "--write"),
+        ] {
+            let line = format!("countersign-bench run {words}");
+            let Command::Run(run) = Arguments::parse_from(line.split_whitespace()).command else {
+                panic!("it is to measure");
+            };
+            let told = words.replace("--markdown x", told);
+            let told = format!("cargo xtask bench {told}");
+            assert_eq!(run.to_string(), told.trim_end());
+        }
+    }
 }

@@ -10,17 +10,21 @@ mod fuzz;
 mod health;
 mod inbox;
 mod messages;
+mod openwork;
 mod sessions;
 mod start;
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use futures_util::FutureExt as _;
 use tempfile::TempDir;
 
 use crate::ledger::{Asks, Ledger};
-use crate::report::Figure;
+use crate::report::{Figure, TopicReport};
 use crate::sizes::Sizes;
 
 /// A group of figures that are measured together.
@@ -48,8 +52,18 @@ pub(crate) enum Topic {
     CommandLine,
     /// Many ACP agents at once
     Sessions,
+    /// In the place of OpenWork's server
+    Openwork,
     /// The ACP door, fed what no agent would say
     Fuzz,
+}
+
+impl Topic {
+    /// What it is called on the command line.
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
 }
 
 /// One run.
@@ -86,38 +100,60 @@ impl Bench {
         self.root.path()
     }
 
-    /// Measures the topics, or all if none is named.
+    /// Measures the topics, or all if none is named. One that cannot be measured does not keep the others from it.
     #[expect(
         clippy::print_stderr,
         reason = "progress is for the person at the terminal"
     )]
-    pub(crate) async fn run(&self, only: &[Topic]) -> anyhow::Result<Vec<Figure>> {
-        let mut figures = Vec::new();
+    pub(crate) async fn run(&self, only: &[Topic]) -> Vec<TopicReport> {
+        let mut reports = Vec::new();
         for topic in Topic::value_variants() {
             if !only.is_empty() && !only.contains(topic) {
                 continue;
             }
-            eprintln!("measuring: {topic:?}");
-            let measured = match topic {
-                Topic::Answers => self.answers().await,
-                Topic::Inbox => self.inbox().await,
-                Topic::Health => self.health().await,
-                Topic::FanOut => self.fan_out().await,
-                Topic::Start => self.start().await,
-                Topic::Delivery => self.delivery().await,
-                Topic::EndToEnd => self.end_to_end().await,
-                Topic::Messages => self.messages().await,
-                Topic::AskToPage => self.ask_to_page().await,
-                Topic::CommandLine => self.command_line().await,
-                Topic::Sessions => self.sessions().await,
-                Topic::Fuzz => self.fuzz().await,
+            eprintln!("measuring: {}", topic.name());
+            // Whoever waits in vain for a program panics.
+            let measured = AssertUnwindSafe(self.measure(*topic)).catch_unwind().await;
+            let failure = match measured {
+                Ok(Ok(figures)) => {
+                    reports.push(TopicReport::measured(*topic, figures));
+                    continue;
+                }
+                Ok(Err(error)) => format!("{error:#}"),
+                Err(panic) => said(&*panic),
             };
-            figures.extend(measured.with_context(|| format!("failed to measure {topic:?}"))?);
+            eprintln!("failed to measure {}: {failure}", topic.name());
+            reports.push(TopicReport::failed(*topic, failure));
         }
-        Ok(figures)
+        reports
+    }
+
+    async fn measure(&self, topic: Topic) -> anyhow::Result<Vec<Figure>> {
+        match topic {
+            Topic::Answers => self.answers().await,
+            Topic::Inbox => self.inbox().await,
+            Topic::Health => self.health().await,
+            Topic::FanOut => self.fan_out().await,
+            Topic::Start => self.start().await,
+            Topic::Delivery => self.delivery().await,
+            Topic::EndToEnd => self.end_to_end().await,
+            Topic::Messages => self.messages().await,
+            Topic::AskToPage => self.ask_to_page().await,
+            Topic::CommandLine => self.command_line().await,
+            Topic::Sessions => self.sessions().await,
+            Topic::Openwork => Box::pin(self.openwork()).await,
+            Topic::Fuzz => self.fuzz().await,
+        }
     }
 
     async fn ledger(&self, total: usize, open: usize) -> anyhow::Result<Ledger> {
         Ledger::make(self.root(), Asks { total, open }).await
     }
+}
+
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("it panicked").to_owned()
 }

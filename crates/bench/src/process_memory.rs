@@ -38,6 +38,11 @@ pub(crate) fn read(pid: u32, memory: Memory) -> anyhow::Result<u64> {
         .with_context(|| format!("the kernel does not tell `{name}`"))
 }
 
+/// So many KiB in megabytes, as everybody else counts them.
+pub(crate) fn megabytes(kibibytes: u64) -> f64 {
+    f64::from(u32::try_from(kibibytes).unwrap_or(u32::MAX)) * 1024.0 / 1e6
+}
+
 /// Waits until a count stands still, and returns it in KiB.
 pub(crate) async fn settled(pid: u32, memory: Memory) -> anyhow::Result<u64> {
     let mut last = read(pid, memory)?;

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 
 use crate::machine::Machine;
+use crate::measure::Topic;
 
 /// What a value counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -12,6 +13,7 @@ use crate::machine::Machine;
 pub(crate) enum Unit {
     PerSecond,
     Milliseconds,
+    Microseconds,
     Kibibytes,
     Megabytes,
     Count,
@@ -128,6 +130,8 @@ impl fmt::Display for Quantity {
             Unit::PerSecond => write!(f, "{value:.0}/s"),
             Unit::Milliseconds if value < 10.0 => write!(f, "{value:.2} ms"),
             Unit::Milliseconds => write!(f, "{value:.0} ms"),
+            Unit::Microseconds if value < 100.0 => write!(f, "{value:.1} µs"),
+            Unit::Microseconds => write!(f, "{value:.0} µs"),
             Unit::Kibibytes => write!(f, "{value:.1} KiB"),
             Unit::Megabytes => write!(f, "{value:.1} MB"),
             Unit::Count => write!(f, "{value:.0}"),
@@ -139,34 +143,87 @@ impl fmt::Display for Quantity {
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) machine: Machine,
+    /// What the run can be repeated with.
     pub(crate) command: String,
-    pub(crate) figures: Vec<Figure>,
+    pub(crate) topics: Vec<TopicReport>,
 }
 
-const HEADINGS: [&str; 6] = ["what", "measured", "next to", "ratio", "limit", ""];
+/// What came of one topic.
+#[derive(Debug, Serialize)]
+pub(crate) struct TopicReport {
+    topic: String,
+    figures: Vec<Figure>,
+    /// Why there are no figures.
+    failure: Option<String>,
+}
+
+impl TopicReport {
+    pub(crate) fn measured(topic: Topic, figures: Vec<Figure>) -> Self {
+        Self {
+            topic: topic.name(),
+            figures,
+            failure: None,
+        }
+    }
+
+    pub(crate) fn failed(topic: Topic, why: String) -> Self {
+        Self {
+            topic: topic.name(),
+            figures: Vec::new(),
+            failure: Some(why),
+        }
+    }
+}
+
+/// What is above the cells of [`Report::rows`].
+pub(crate) const HEADINGS: [&str; 7] =
+    ["topic", "what", "measured", "next to", "ratio", "limit", ""];
 
 impl Report {
-    /// How many limits were missed.
-    pub(crate) fn missed(&self) -> usize {
-        self.limits().filter(|held| !held).count()
+    /// Whether everything was measured, and every limit held.
+    pub(crate) fn is_good(&self) -> bool {
+        self.failures().next().is_none() && self.limits().all(|held| held)
+    }
+
+    /// The topics that were not measured, and why.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.topics
+            .iter()
+            .filter_map(|topic| Some((topic.topic.as_str(), topic.failure.as_deref()?)))
+    }
+
+    /// The figures with their topics.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, [String; 7])> {
+        self.topics.iter().flat_map(|topic| {
+            let cells = |figure: &Figure| {
+                let [what, measured, next_to, ratio, limit, held] = figure.cells();
+                let name = topic.topic.clone();
+                [name, what, measured, next_to, ratio, limit, held]
+            };
+            let rows = topic.figures.iter().map(cells);
+            rows.map(|cells| (topic.topic.as_str(), cells))
+        })
     }
 
     fn limits(&self) -> impl Iterator<Item = bool> {
-        self.figures.iter().filter_map(|figure| figure.held)
+        let figures = self.topics.iter().flat_map(|topic| &topic.figures);
+        figures.filter_map(|figure| figure.held)
     }
 
-    /// The last line.
+    /// The last lines: what failed, and whether the limits held.
     pub(crate) fn verdict(&self) -> String {
-        let all = self.limits().count();
-        match self.missed() {
-            0 => format!("All {all} limits held."),
-            missed => format!("{missed} of {all} limits were missed."),
+        let mut text = String::new();
+        for (topic, why) in self.failures() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "`{topic}` could not be measured: {why}");
         }
+        let held = self.limits().filter(|held| *held).count();
+        text + &verdict(held, self.limits().count() - held)
     }
 
     /// For a terminal.
     pub(crate) fn table(&self) -> String {
-        let rows: Vec<[String; 6]> = self.figures.iter().map(Figure::cells).collect();
+        let rows: Vec<[String; 7]> = self.rows().map(|(_, cells)| cells).collect();
         let width = |column: usize| {
             let cells = rows.iter().map(|row| row[column].chars().count());
             cells.max().unwrap_or(0).max(HEADINGS[column].len())
@@ -176,7 +233,6 @@ impl Report {
         for row in std::iter::once(&HEADINGS.map(str::to_owned)).chain(&rows) {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                // Writing to a string cannot fail.
                 let _ = write!(line, "{cell:<width$}  ");
             }
             text.push_str(line.trim_end());
@@ -184,43 +240,41 @@ impl Report {
         }
         text
     }
-
-    /// For the repository.
-    pub(crate) fn markdown(&self) -> String {
-        let machine = &self.machine;
-        let mut text = format!(
-            "# Benchmarks\n\n\
-             Written by `{} --write`. Each figure stands next to a baseline of the same run; ratios carry over \
-             to other machines, the figures themselves do not.\n\n\
-             - Date: {}\n- Commit: {}\n- Machine: {}, {} cores, {} of memory, Linux {}, {}\n\
-             - Load when it began: {}\n- Command: `{}`\n\n",
-            self.command,
-            machine.date,
-            machine.commit,
-            machine.processor,
-            machine.cores,
-            machine.memory,
-            machine.kernel,
-            machine.disk,
-            machine.load,
-            self.command,
-        );
-        let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        text.push_str(&row(&HEADINGS.map(str::to_owned)));
-        text.push_str(&row(&HEADINGS.map(|_| "---".to_owned())));
-        for figure in &self.figures {
-            text.push_str(&row(&figure.cells()));
-        }
-        let _ = write!(text, "\n{}\n\n{METHOD}", self.verdict());
-        text
-    }
 }
 
-const METHOD: &str = include_str!("method.md");
+/// What is to be said of limits of which so many held and so many were missed.
+pub(crate) fn verdict(held: usize, missed: usize) -> String {
+    let all = held + missed;
+    match (all, missed) {
+        (0, _) => "No limit was put to the test.".to_owned(),
+        (_, 0) => format!("All {all} limits held."),
+        (_, missed) => format!("{missed} of {all} limits were missed."),
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_topic_that_failed_spoils_the_run_and_not_the_others() {
+        let figure = || Figure::new("list", 1.0, Unit::Count).limited(Limit::AtMost(2.0));
+        let report = |topics| Report {
+            machine: crate::machine::describe(std::path::Path::new("/")),
+            command: "cargo xtask bench".to_owned(),
+            topics,
+        };
+        let measured = || TopicReport::measured(Topic::Inbox, vec![figure()]);
+        assert!(report(vec![measured()]).is_good());
+        let failed = TopicReport::failed(Topic::Start, "no room".to_owned());
+        let report = report(vec![failed, measured()]);
+        assert!(!report.is_good());
+        assert_eq!(report.rows().count(), 1);
+        assert_eq!(
+            report.verdict(),
+            "`start` could not be measured: no room\nAll 1 limits held."
+        );
+    }
 
     #[test]
     fn a_figure_is_held_against_its_limit() {

@@ -15,6 +15,11 @@ impl Samples {
         self.push(duration.as_secs_f64() * 1e3);
     }
 
+    /// Takes in the measurements of `other`.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -45,8 +50,12 @@ impl FromIterator<f64> for Samples {
 
 /// How often something happened in a second.
 pub(crate) fn rate(count: usize, took: Duration) -> f64 {
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    f64::from(count) / took.as_secs_f64()
+    to_f64(count) / took.as_secs_f64()
+}
+
+/// A count, none of which is so large that it would be another as a float.
+pub(crate) fn to_f64(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

@@ -97,6 +97,22 @@ impl Served {
         Self::start(command, port).await
     }
 
+    /// Starts `countersign openwork-server` with these arguments and variables, and returns once it says that it
+    /// listens. Nothing else is in its environment.
+    pub(crate) async fn openwork(
+        arguments: &[&OsStr],
+        variables: &[(&str, &OsStr)],
+    ) -> anyhow::Result<Self> {
+        let port = countersign_testkit::ports::free();
+        let mut command = Command::new(beside_this_program("countersign")?);
+        command
+            .args(["openwork-server", "--port", &port.to_string()])
+            .args(arguments)
+            .env_clear()
+            .envs(variables.iter().copied());
+        Self::start(command, port).await
+    }
+
     /// Starts the bare axum application.
     pub(crate) async fn hello() -> anyhow::Result<Self> {
         let port = countersign_testkit::ports::free();
@@ -123,7 +139,7 @@ impl Served {
             .await
             .context("it does not begin to serve")?
             .context("failed to read what it prints")?;
-        if !line.contains("serves on") {
+        if !line.contains("serves on") && !line.contains("listening on") {
             bail!("it prints `{}` and does not serve", line.trim());
         }
         Ok(Self {

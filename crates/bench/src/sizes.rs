@@ -33,6 +33,12 @@ pub(crate) struct Sizes {
     pub(crate) prompts: usize,
     /// Sessions with an agent at once.
     pub(crate) sessions: usize,
+    /// Writes that the ledger knows of a workspace of OpenWork's before measuring begins.
+    pub(crate) deeds: usize,
+    /// Requests for the cheapest answers of OpenWork's in each round.
+    pub(crate) reads: usize,
+    /// Writes with an approval of OpenWork's.
+    pub(crate) round_trips: usize,
     /// How long the ACP door is fuzzed, in seconds, unless something else is said.
     pub(crate) fuzz_seconds: u64,
 }
@@ -55,6 +61,9 @@ impl Sizes {
         asks_to_page: 500,
         prompts: 20,
         sessions: 200,
+        deeds: 1_000,
+        reads: 16_000,
+        round_trips: 300,
         fuzz_seconds: 600,
     };
 
@@ -75,6 +84,9 @@ impl Sizes {
         asks_to_page: 50,
         prompts: 3,
         sessions: 10,
+        deeds: 50,
+        reads: 8_000,
+        round_trips: 60,
         fuzz_seconds: 10,
     };
 }

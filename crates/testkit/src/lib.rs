@@ -22,6 +22,7 @@ pub mod scripted_opencode;
 pub mod seed;
 pub mod stub_model;
 pub mod test_server;
+pub mod webhook_receiver;
 
 pub use acp_agents::RealAgent;
 pub use acp_schema::AcpSchema;
@@ -35,3 +36,4 @@ pub use scripted_opencode::ScriptedOpencode;
 pub use seed::Seed;
 pub use stub_model::StubModel;
 pub use test_server::TestServer;
+pub use webhook_receiver::WebhookReceiver;

@@ -57,6 +57,26 @@ pub fn acpx() -> (PathBuf, Vec<String>) {
     node_program("acpx", "dist/cli.js")
 }
 
+/// Returns `openwork`, the command line of OpenWork's orchestrator: the program itself, without the script that finds it.
+pub fn openwork() -> PathBuf {
+    installed("node_modules/openwork-orchestrator-linux-x64/bin/openwork")
+}
+
+/// Returns `claude`, Claude Code itself: the program for this platform, without the script that finds it.
+pub fn claude_code() -> PathBuf {
+    installed("node_modules/@anthropic-ai/claude-code-linux-x64/claude")
+}
+
+/// Returns the module with which programs call opencode, of the release that Countersign is made for.
+pub fn opencode_sdk() -> PathBuf {
+    installed("node_modules/@opencode-ai/sdk/dist/v2/client.js")
+}
+
+/// Returns the module of the SDK's generation before, which many programs still use.
+pub fn former_opencode_sdk() -> PathBuf {
+    installed("node_modules/@opencode-ai/sdk/dist/client.js")
+}
+
 /// Returns the official JSON Schema of ACP version 1.
 pub fn acp_schema() -> PathBuf {
     installed("node_modules/@agentclientprotocol/sdk/schema/v1/schema.json")
@@ -212,5 +232,37 @@ mod tests {
         let schema = std::fs::read_to_string(acp_schema()).unwrap();
         let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
         assert!(schema["$defs"]["RequestPermissionResponse"].is_object());
+    }
+
+    #[test]
+    fn claude_code_is_installed_in_its_own_version() {
+        let home = tempfile::tempdir().unwrap();
+        let output = Command::new(claude_code())
+            .arg("--version")
+            .env_clear()
+            .env("HOME", home.path())
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed.trim(), "2.1.325 (Claude Code)");
+    }
+
+    #[test]
+    fn openwork_is_installed_and_found_by_the_script_that_people_call() {
+        let home = tempfile::tempdir().unwrap();
+        let (node, arguments) = node_program("openwork-orchestrator", "bin/openwork");
+        for mut command in [Command::new(openwork()), {
+            let mut command = Command::new(node);
+            command.args(arguments);
+            command
+        }] {
+            let output = command
+                .arg("--version")
+                .env_clear()
+                .env("HOME", home.path())
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "0.18.1");
+        }
     }
 }

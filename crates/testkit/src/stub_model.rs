@@ -21,6 +21,7 @@
 //! | `DROP [times]` | cuts the stream of the next step, after what it says |
 //! | `STALL [times]` | never ends the next step, after what it says |
 //! | `FINAL text` | what to say when all steps are done, instead of `DONE` |
+//! | `ECHO` | says then what came of the last tool, word for word |
 //!
 //! A request without tools (opencode has its titles made so) is answered with a short text, whatever it holds. Counted
 //! faults are counted per prompt text and step: tests that use them on one stub write different prompts.

@@ -92,6 +92,29 @@ pub struct TestServer {
     api: Api,
 }
 
+/// How many lines of a log are printed when a test fails.
+const TOLD_LINES: usize = 40;
+
+/// Prints the end of `log` and keeps all of it in a file.
+#[expect(clippy::print_stderr, reason = "the test's own output")]
+fn tell(name: &str, log: &str) {
+    let lines: Vec<&str> = log.lines().collect();
+    let end = lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n");
+    let kept = tempfile::Builder::new()
+        .prefix("countersign-")
+        .suffix(".log")
+        .tempfile()
+        .and_then(|file| {
+            std::fs::write(file.path(), log)?;
+            Ok(file.keep()?.1)
+        });
+    let whole = match kept {
+        Ok(path) => format!("all of it is in {}", path.display()),
+        Err(error) => format!("all of it was not kept: {error}"),
+    };
+    eprintln!("--- the end of {name}; {whole} ---\n{end}");
+}
+
 /// What a command printed, and how it ended.
 #[derive(Debug, Clone)]
 pub struct Printed {
@@ -398,12 +421,12 @@ impl Drop for TestServer {
 }
 
 impl TestServer {
-    /// Tells what helps to find out why a test failed.
-    #[expect(clippy::print_stderr, reason = "the test's own output")]
+    /// Tells what helps to find out why a test failed: the end of what was logged, and where all of it is. What the test
+    /// itself said must not drown in it.
     fn tell(&self) {
-        eprintln!("--- the server's log ---\n{}", self.log());
+        tell("the server's log", &self.log());
         for engine in self.engines() {
-            eprintln!("--- engine {} ---\n{}", engine.run, engine.log());
+            tell(&format!("engine {}", engine.run), &engine.log());
         }
     }
 }

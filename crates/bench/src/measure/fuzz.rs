@@ -35,11 +35,14 @@ impl Bench {
             .arg("--agent")
             .arg(beside_this_program("hostile-agent")?)
             .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
+            .stdout(Stdio::piped())
             .kill_on_drop(true)
-            .output()
+            .spawn()
+            .context("failed to start the fuzzer")?
+            // Not `output`, which would keep what it finds, told on standard error, to itself.
+            .wait_with_output()
             .await
-            .context("failed to start the fuzzer")?;
+            .context("failed to wait for the fuzzer")?;
         let told = String::from_utf8_lossy(&output.stdout);
         let (mut figures, mut findings) = (Vec::new(), 0);
         let mut fed = |what: &str, hunted: Hunted| {

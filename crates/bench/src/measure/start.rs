@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::measure::Bench;
-use crate::process_memory::{self, Memory};
+use crate::process_memory::{self, Memory, megabytes};
 use crate::report::{Figure, Limit, Unit};
 use crate::samples::Samples;
 use crate::served::{Engine, Served};
@@ -13,14 +13,18 @@ const ASKS: usize = 1_000;
 const OPEN: usize = 20;
 
 impl Bench {
-    pub(super) async fn start(&self) -> anyhow::Result<Vec<Figure>> {
-        let ledger = self.ledger(ASKS, OPEN).await?;
-        let (mut ours, mut bare) = (Samples::default(), Samples::default());
+    /// How long it takes from before a program is started to its first answer at `path`, and bare axum in turn with it.
+    pub(super) async fn starts(
+        &self,
+        start: impl AsyncFn() -> anyhow::Result<Served>,
+        path: &str,
+    ) -> anyhow::Result<(Samples, Samples)> {
+        let (mut ours, mut bare) = <(Samples, Samples)>::default();
         // The first start brings the programs into memory.
         for round in 0..=self.sizes.starts {
             let began = Instant::now();
-            let server = Served::countersign(&ledger, Engine::None).await?;
-            server.ready("/readyz").await?;
+            let server = start().await?;
+            server.ready(path).await?;
             let took = began.elapsed();
             server.stop().await?;
 
@@ -34,6 +38,13 @@ impl Bench {
                 bare.push_milliseconds(bare_took);
             }
         }
+        Ok((ours, bare))
+    }
+
+    pub(super) async fn start(&self) -> anyhow::Result<Vec<Figure>> {
+        let ledger = self.ledger(ASKS, OPEN).await?;
+        let starting = async || Served::countersign(&ledger, Engine::None).await;
+        let (ours, bare) = self.starts(starting, "/readyz").await?;
         let server = Served::countersign(&ledger, Engine::None).await?;
         let hello = Served::hello().await?;
         let idle = megabytes(process_memory::settled(server.pid, Memory::Anonymous).await?);
@@ -49,8 +60,4 @@ impl Bench {
                 .limited(Limit::AtMost(15.0)),
         ])
     }
-}
-
-fn megabytes(kibibytes: u64) -> f64 {
-    f64::from(u32::try_from(kibibytes).unwrap_or(u32::MAX)) * 1024.0 / 1e6
 }

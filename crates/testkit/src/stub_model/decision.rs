@@ -53,7 +53,10 @@ pub(super) fn decide(conversation: &Conversation) -> Decision {
         return Decision::plain(prompt, "stub answer");
     };
     let step = script.step_after(conversation.results.len());
-    let due = script.steps.swap_remove(step);
+    let mut due = script.steps.swap_remove(step);
+    if script.echoes && due.calls.is_empty() {
+        due.text = conversation.results.last().cloned().or(due.text);
+    }
     let calls = due.calls.into_iter();
     let completion = Completion {
         text: due.text,

@@ -9,6 +9,8 @@ pub(super) struct Script {
     pub(super) steps: Vec<Step>,
     /// How long to pause between deltas.
     pub(super) pause: Duration,
+    /// Whether the closing words are what came of the last tool.
+    pub(super) echoes: bool,
 }
 
 /// One assistant message.
@@ -74,6 +76,7 @@ impl Script {
                 Directive::Slow(pause) => script.pause = pause,
                 Directive::Fault(fault) => next.fault = Some(fault),
                 Directive::Final(text) => last_words = Some(text),
+                Directive::Echo => script.echoes = true,
             }
         }
         let last_words = last_words.unwrap_or_else(|| "DONE".to_owned());
@@ -103,6 +106,7 @@ enum Directive {
     Slow(Duration),
     Fault(Fault),
     Final(String),
+    Echo,
 }
 
 impl Directive {
@@ -126,6 +130,7 @@ impl Directive {
         match word {
             "SAY" => Some(Self::Say(rest.to_owned())),
             "FINAL" => Some(Self::Final(rest.to_owned())),
+            "ECHO" if rest.is_empty() => Some(Self::Echo),
             "SLOW" => Some(Self::Slow(Duration::from_millis(rest.parse().ok()?))),
             "DROP" => fault(FaultKind::Drop, rest),
             "STALL" => fault(FaultKind::Stall, rest),

@@ -55,6 +55,16 @@ async fn deltas(stub: &StubModel, request: &Value) -> (Vec<Value>, bool) {
 }
 
 #[tokio::test]
+async fn what_came_of_the_last_tool_is_said_again_if_that_is_wished() {
+    let stub = StubModel::start().await;
+    let prompt = "TOOL bash: one\nTOOL bash: two\nECHO";
+    let call = message(&stub, &request(prompt, &["first"])).await;
+    assert!(call["tool_calls"].is_array(), "{call}");
+    let last = message(&stub, &request(prompt, &["first", "## a\n\nb"])).await;
+    assert_eq!(last["content"], "## a\n\nb");
+}
+
+#[tokio::test]
 async fn a_script_runs_step_by_step_and_a_denial_counts_as_a_step() {
     let stub = StubModel::start().await;
     let prompt = "please\nTOOL bash: one\nTOOL bash: two\nFINAL bye";
