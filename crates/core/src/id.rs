@@ -1,6 +1,6 @@
 //! Identifiers: one newtype each, written `prefix_` plus 26 base-32 digits of a UUID version 7.
 //!
-//! They sort by the time of their making and can be told apart by a reader and by the compiler.
+//! They sort by the time of their making, to the microsecond, and can be told apart by a reader and by the compiler.
 
 use std::fmt;
 use std::str::FromStr;
@@ -145,13 +145,17 @@ impl WorkspaceId {
     pub const SERVER: Self = Self(Uuid::nil());
 }
 
+/// Of its random digits the first ten bits are what lies below the millisecond: several asks are opened within one, and
+/// lists are by id.
 fn uuid_at(now: Timestamp) -> Uuid {
+    const BITS_BELOW_MILLISECOND: u8 = 10;
     let micros = u64::try_from(now.as_micros()).unwrap_or_default();
     let nanos = u32::try_from(micros % 1_000_000 * 1_000).unwrap_or_default();
-    Uuid::new_v7(uuid::Timestamp::from_unix(
-        uuid::NoContext,
+    Uuid::new_v7(uuid::Timestamp::from_unix_time(
         micros / 1_000_000,
         nanos,
+        u128::from(micros % 1_000),
+        BITS_BELOW_MILLISECOND,
     ))
 }
 
@@ -203,13 +207,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ids_sort_by_the_time_of_their_making() {
-        let early = AskId::generate(Timestamp::from_micros(1_000_000));
-        let late = AskId::generate(Timestamp::from_micros(2_000_000));
-        assert!(early.to_string() < late.to_string());
-    }
-
-    #[test]
     fn an_id_of_another_kind_is_refused() {
         let ask = AskId::generate(Timestamp::from_micros(0)).to_string();
         assert!(ask.parse::<RuleId>().is_err());
@@ -217,6 +214,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn ids_sort_by_the_time_of_their_making(
+            // A version 7 UUID has 48 bits of milliseconds.
+            micros in 0..(1_i64 << 48) * 1_000 - 1_000_000,
+            later in prop_oneof![Just(1), 1..1_000_000_i64],
+        ) {
+            let early = AskId::generate(Timestamp::from_micros(micros));
+            let late = AskId::generate(Timestamp::from_micros(micros + later));
+            prop_assert!(early < late);
+            prop_assert!(early.to_string() < late.to_string());
+        }
+
         #[test]
         fn what_is_written_is_read_back(micros in 0..i64::MAX / 2) {
             let id = AskId::generate(Timestamp::from_micros(micros));
