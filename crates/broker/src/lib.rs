@@ -23,6 +23,7 @@ mod session_settings;
 mod sessions;
 mod settings;
 mod supervisor;
+mod unstoppable;
 mod usual;
 mod writes;
 
@@ -45,6 +46,7 @@ pub use session_settings::{SettingMade, SettingsContext};
 pub use sessions::{NewSessionWish, PromptWish, SessionContext};
 pub use settings::{EngineChoice, ForeignAnswer, JobCaps, Settings};
 pub use supervisor::EngineStatus;
+pub use unstoppable::to_the_end;
 pub use usual::UsualEngine;
 pub use writes::{Leave, Proposal, ProposedFile, Verdict};
 
@@ -53,7 +55,7 @@ pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
 pub use countersign_engine::opencode::Endpoint;
 pub use countersign_notify::Target;
 pub use countersign_store::{
-    Alarm, Answered, AskFilter, Attached, ChainVerdict, JobFilter, Opened, Record, Store,
+    Alarm, Answered, AskFilter, Attached, ChainVerdict, FOUND, JobFilter, Opened, Record, Store,
     StoreError,
 };
 
@@ -183,6 +185,22 @@ impl Broker {
         self.begin_workspace(path, name, &Arc::new(settings)).await
     }
 
+    /// Serves a workspace no more. Its engine, which somebody else runs, is left alone: what it has asked can be answered
+    /// here no more, and is withdrawn.
+    pub async fn remove_workspace(&self, id: WorkspaceId) -> Result<(), BrokerError> {
+        let mut adding = self.supervisors.adding().await;
+        let Some(supervisor) = adding.take_out(id) else {
+            return Ok(());
+        };
+        supervisor.end();
+        self.writers.forget(id);
+        if let Some(run) = supervisor.status().run {
+            let why = "the workspace is served no more";
+            self.store.end_run(id, run, why, self.clock.now()).await?;
+        }
+        Ok(())
+    }
+
     /// Takes up what an earlier server left of a workspace, and looks after it from then on.
     async fn begin_workspace(
         &self,
@@ -197,7 +215,7 @@ impl Broker {
         if self.supervisors.of(workspace.id).is_some() {
             return Ok(workspace);
         }
-        self.store.end_earlier_writes(workspace.id, now).await?;
+        self.end_earlier_writes(&workspace).await?;
         self.doors.take_up(&self.store, workspace.id).await?;
         self.agents.adopt(&workspace).await?;
         let shared = supervisor::Shared {
@@ -206,7 +224,7 @@ impl Broker {
             live: self.live.clone(),
             settings: Arc::clone(settings),
             workspace: workspace.clone(),
-            ending: self.ending.clone(),
+            ending: self.ending.child_token(),
             look_again: Arc::default(),
         };
         adding.push(Supervisor::start(shared, &self.tasks).await?);

@@ -152,6 +152,7 @@ pub(crate) struct Supervisor {
     workspace: Workspace,
     report: Report,
     look_again: Arc<Notify>,
+    ending: CancellationToken,
 }
 
 impl Supervisor {
@@ -192,12 +193,19 @@ impl Supervisor {
             EngineChoice::Attach(_) | EngineChoice::AttachWhenCalled(_) => None,
         };
         let look_again = Arc::clone(&shared.look_again);
+        let ending = shared.ending.clone();
         tasks.spawn(engine::supervise(shared, report.clone(), adopted));
         Ok(Self {
             workspace,
             report,
             look_again,
+            ending,
         })
+    }
+
+    /// Looks after the engine no more.
+    pub(crate) fn end(&self) {
+        self.ending.cancel();
     }
 
     pub(crate) fn workspace(&self) -> &Workspace {

@@ -1,9 +1,10 @@
 //! Workspace writes: a client proposes one, somebody else answers, and only then are the bytes written.
 //!
 //! A write is an ask like any other: in the ledger before anybody hears of it, in the same inbox, answered once. What is
-//! different is who waits. A task of its own sees each proposal through to its end, so that the ask ends whatever becomes
-//! of the request that proposed it: a client that goes away withdraws it, and so does the end of the server.
+//! different is who waits: the request that proposed it. If that ends first, its client went away, and the ask is withdrawn;
+//! the end of the server withdraws it too.
 
+mod earlier;
 mod leave;
 mod proposal;
 mod waiting;
@@ -20,12 +21,12 @@ use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{ActorId, AskId, WorkspaceId};
 use countersign_core::session::Workspace;
 use countersign_store::{Answered, Writer};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::Broker;
 use crate::error::BrokerError;
-use crate::writes::waiting::Waiting;
+use crate::unstoppable::to_the_end;
+use crate::writes::waiting::Written;
 
 /// What was said to a proposal.
 #[derive(Debug)]
@@ -63,6 +64,11 @@ impl Writers {
         }
     }
 
+    /// Forgets who wrote in a workspace that is served no more.
+    pub(crate) fn forget(&self, workspace: WorkspaceId) {
+        self.known().retain(|(other, _), _| *other != workspace);
+    }
+
     fn known(&self) -> MutexGuard<'_, HashMap<(WorkspaceId, ActorId), Writer>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,11 +92,23 @@ impl Broker {
     ) -> Result<Verdict, BrokerError> {
         caller.require_in(Grant::Propose, proposal.workspace)?;
         let workspace = self.writing_in(proposal.workspace).await?;
-        let (tell, told) = oneshot::channel();
-        let waiting = Waiting::new(self.clone(), workspace, caller.actor().clone(), proposal);
-        self.tasks.spawn(waiting.see_through(tell, on_its_way));
-        // It says something before it ends, unless it panics.
-        told.await.unwrap_or(Err(BrokerError::Stopping))
+        if self.writers.ending.is_cancelled() {
+            return Err(BrokerError::Stopping);
+        }
+        // From before it can be seen: an answer cannot come too early to be noticed.
+        let mut head = self.store.head();
+        let by = caller.actor().clone();
+        let opening = self.clone().open_write(workspace, by, proposal, on_its_way);
+        // To its end: nobody can go away between its being in the ledger and somebody's seeing to it.
+        let opened = to_the_end(&self.tasks, opening).await;
+        let Written { waiting, ask, at } = opened.ok_or(BrokerError::Stopping)??;
+        // If nothing has happened since, nothing has happened to it.
+        if at != Some(*head.borrow_and_update()) {
+            head.mark_changed();
+        }
+        let verdict = self.await_verdict(ask, head).await?;
+        waiting.is_over();
+        Ok(verdict)
     }
 
     /// The workspace of a write.

@@ -151,6 +151,9 @@ fn evidence(ask: &AskView) -> Option<String> {
         Evidence::ReportedWritten { .. } => "the proxy wrote it to the agent's input".to_owned(),
         Evidence::Done => "it was done".to_owned(),
         Evidence::FilesWritten { digest } => format!("the files were written, SHA-256 {digest}"),
+        Evidence::FilesFound { digest } => {
+            format!("the files were found as they were to be, SHA-256 {digest}")
+        }
         Evidence::NothingWritten => "nothing was written".to_owned(),
     })
 }

@@ -43,6 +43,12 @@ pub enum Evidence {
         /// The digest of the bytes.
         digest: Digest,
     },
+    /// The server was restarted before it noted that the files were written, and the next one found them as they were to
+    /// be.
+    FilesFound {
+        /// The digest of the bytes.
+        digest: Digest,
+    },
     /// What was proposed was done; no file is concerned.
     Done,
     /// A write was not allowed, and nothing was written.
@@ -111,7 +117,7 @@ impl Undeliverable {
                 "the client that proposed it went away before anything was written".to_owned()
             }
             Self::ServerRestarted => "the server was restarted before it noted that the write \
-                was done: the files are as they were before, or as they were to be"
+                was done, and what was to be written was not found"
                 .to_owned(),
         }
     }

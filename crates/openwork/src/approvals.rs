@@ -9,7 +9,7 @@ use countersign_core::answer::Choice;
 use countersign_core::ask::{Ask, Subject};
 use countersign_core::digest::Digest;
 use countersign_core::id::AskId;
-use countersign_workspace::FileChange;
+use countersign_workspace::{Base, FileChange};
 use serde::{Deserialize as _, Serialize};
 use serde_json::json;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
@@ -131,7 +131,11 @@ impl OpenWork {
             action: question.action.to_owned(),
             summary: question.summary,
             paths: question.paths,
-            changes: question.changes.into_iter().map(shown).collect(),
+            changes: question
+                .changes
+                .into_iter()
+                .map(|change| shown(seat, change))
+                .collect(),
             wire_actor: json!(caller.wire),
             expires_in: Duration::from_millis(self.settings.patience_ms),
             fingerprint: question.fingerprint,
@@ -231,8 +235,13 @@ fn wire_id(ask: AskId) -> String {
     ask.as_uuid().hyphenated().to_string()
 }
 
-fn shown(change: FileChange) -> ProposedFile {
+fn shown(seat: &Seat, change: FileChange) -> ProposedFile {
+    let root = match change.base {
+        Base::Workspace => seat.files.path(),
+        Base::Home => seat.files.home().path(),
+    };
     ProposedFile {
+        root: root.to_string_lossy().into_owned(),
         path: change.path.to_string_lossy().into_owned(),
         before: change.before,
         after: change.after,

@@ -108,6 +108,13 @@ impl OpenWork {
         Ok(self.roster.seat(entry, ledger, trail))
     }
 
+    /// Has the engine of a workspace that came later followed, if somebody has looked into the inbox.
+    pub(crate) fn follow(&self, seat: &Seat) {
+        if self.is_inbox_open.load(Ordering::Relaxed) {
+            self.broker.call_engine(seat.ledger);
+        }
+    }
+
     /// Fails if nothing may be written.
     pub(crate) fn ensure_writable(&self) -> Result<(), Refusal> {
         if self.settings.read_only {
@@ -214,7 +221,7 @@ async fn known(
             Some(settings.data_directory.join(file))
         }
     };
-    let trail = Trail::load(broker.clone(), known.id, elsewhere).await?;
+    let trail = Trail::load(broker.clone(), (known.id, &entry.id), elsewhere).await?;
     Ok((known.id, trail))
 }
 

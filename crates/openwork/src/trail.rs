@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use countersign_broker::{Broker, BrokerError, Record};
+use countersign_broker::{Broker, BrokerError, FOUND, Record};
 use countersign_core::audit::AuditEntry;
 use countersign_core::delivery::Evidence;
 use countersign_core::digest::Digest;
-use countersign_core::id::WorkspaceId;
+use countersign_core::id::{AskId, WorkspaceId};
 use countersign_workspace::Workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -90,10 +90,10 @@ struct Line {
 }
 
 impl Trail {
-    /// Reads the newest entries from the ledger.
+    /// Reads the newest entries of the workspace that the ledger and the wire call so.
     pub(crate) async fn load(
         broker: Broker,
-        ledger: WorkspaceId,
+        (ledger, workspace): (WorkspaceId, &str),
         elsewhere: Option<PathBuf>,
     ) -> Result<Self, BrokerError> {
         let mut known = Known::default();
@@ -102,13 +102,13 @@ impl Trail {
         while known.entries.len() < LIMIT {
             let page = broker.audit_before(&owner, ledger, before, PAGE).await?;
             before = page.last().map(|entry| entry.seq);
-            let lines = page.iter().filter_map(on_wire);
+            let lines = page.iter().filter_map(|entry| on_wire(entry, workspace));
             known.entries.extend(lines.map(|entry| Line::of(&entry)));
             if before.is_none_or(|seq| seq <= 1) {
                 break;
             }
         }
-        known.first = first(&broker, ledger, &known).await?;
+        known.first = first(&broker, (ledger, workspace), &known).await?;
         known.entries.truncate(LIMIT);
         Ok(Self {
             broker,
@@ -296,15 +296,33 @@ impl Line {
     }
 }
 
-/// An entry of the ledger's as it is on the wire; nothing if it is none of OpenWork's.
-fn on_wire(entry: &AuditEntry) -> Option<Entry> {
+/// An entry of the ledger's as it is on the wire, in the workspace that is called `workspace` there; nothing if it is none
+/// of OpenWork's.
+fn on_wire(entry: &AuditEntry, workspace: &str) -> Option<Entry> {
+    if let Some(found) = entry.detail.get(FOUND) {
+        return on_wire_found(entry, found, workspace);
+    }
     Entry::deserialize(entry.detail.get(WIRE)?).ok()
+}
+
+/// A write that the ledger has no entry of OpenWork's for: the server was killed in between.
+fn on_wire_found(entry: &AuditEntry, found: &Value, workspace: &str) -> Option<Entry> {
+    let ask: AskId = found.get("ask")?.as_str()?.parse().ok()?;
+    Some(Entry {
+        id: ask.as_uuid().hyphenated().to_string(),
+        workspace_id: workspace.to_owned(),
+        actor: WireActor::deserialize(found.get("actor")?).ok()?,
+        action: entry.action.clone(),
+        target: entry.subject.clone(),
+        summary: found.get("summary")?.as_str()?.to_owned(),
+        timestamp: millis(entry.at),
+    })
 }
 
 /// When the ledger's first entry was made, of which `known` has the newest.
 async fn first(
     broker: &Broker,
-    ledger: WorkspaceId,
+    (ledger, workspace): (WorkspaceId, &str),
     known: &Known,
 ) -> Result<Option<i64>, BrokerError> {
     let newest = known.entries.len();
@@ -314,7 +332,7 @@ async fn first(
     let (owner, mut after, mut limit) = (broker.local_owner(), 0, FIRST_PAGE);
     loop {
         let page = broker.audit(&owner, Some(ledger), after, limit).await?;
-        if let Some(first) = page.iter().find_map(on_wire) {
+        if let Some(first) = page.iter().find_map(|entry| on_wire(entry, workspace)) {
             return Ok(Some(first.timestamp));
         }
         let Some(last) = page.last() else {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use countersign_broker::BrokerError;
+use countersign_broker::{BrokerError, to_the_end};
 use countersign_core::digest::Digest;
-use countersign_workspace::{Act, Applied, ApplyError, Change, Plan};
+use countersign_workspace::{Act, Applied, ApplyError, Change, Plan, Prepared};
+use tokio::task::JoinHandle;
 
 use crate::approvals::{Permit, Question};
 use crate::aside::{Pace, briefly};
@@ -37,6 +38,8 @@ pub(crate) struct Wish {
 pub(crate) enum Paths {
     /// These.
     These(Vec<String>),
+    /// Where opencode's configuration of the workspace is.
+    Config,
     /// Whatever it would change.
     Planned,
 }
@@ -84,15 +87,19 @@ impl OpenWork {
             let on_its_way = self.approvals.announce().await;
             // What cannot be done is refused before anybody is asked.
             let plan = planned(seat, change.clone()).await?;
+            let preparing = self.prepare(seat, &plan);
             let question = Question {
                 action: deed.action,
                 summary: question,
-                paths: paths.of(seat, &plan),
+                paths: paths.of(seat, &plan)?,
                 changes: plan.files.clone(),
                 fingerprint: plan.effect.digest(),
             };
             let permitting = self.permit_coming(caller, seat, question, on_its_way);
-            (permitting.await?, Some(plan))
+            let permit = permitting.await?;
+            // What is not ready is made as it is written.
+            let prepared = preparing.await.unwrap_or_default();
+            (permit, Some((plan, prepared)))
         };
         let place = Arc::clone(seat);
         self.carry_out(caller, seat, permit, async move {
@@ -117,7 +124,7 @@ impl OpenWork {
     ) -> Result<T, Refusal> {
         let surface = Arc::clone(self);
         let (caller, seat) = (caller.clone(), Arc::clone(seat));
-        let carrying = self.tasks.spawn(async move {
+        let carrying = to_the_end(&self.tasks, async move {
             let done = match doing.await {
                 Ok(done) => done,
                 Err(refusal) => {
@@ -135,9 +142,22 @@ impl OpenWork {
             recorded.map_err(|error| not_recorded(&error))?;
             Ok(done.value)
         });
-        carrying
-            .await
-            .unwrap_or_else(|error| Err(Refusal::internal(&error)))
+        carrying.await.ok_or_else(panicked)?
+    }
+
+    /// Has on the disk what would be written, while its approval is awaited. Whoever does not await it leaves nothing.
+    fn prepare(&self, seat: &Arc<Seat>, plan: &Arc<Plan>) -> JoinHandle<Prepared> {
+        let (seat, plan) = (Arc::clone(seat), Arc::clone(plan));
+        self.tasks.spawn_blocking(move || {
+            seat.files.prepare(&plan).unwrap_or_else(|error| {
+                // It is said when it is written, if it is true then.
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "what would be written could not be prepared"
+                );
+                Prepared::default()
+            })
+        })
     }
 
     /// Notes that what somebody allowed was not done.
@@ -162,9 +182,13 @@ impl OpenWork {
 }
 
 impl Paths {
-    fn of(self, seat: &Seat, plan: &Plan) -> Vec<String> {
-        match self {
+    fn of(self, seat: &Seat, plan: &Plan) -> Result<Vec<String>, Refusal> {
+        Ok(match self {
             Self::These(paths) => paths,
+            Self::Config => {
+                let path = seat.files.config_path()?;
+                vec![path.to_string_lossy().into_owned()]
+            }
             Self::Planned => {
                 let home = seat.files.home().path();
                 let paths = plan
@@ -175,26 +199,32 @@ impl Paths {
                     .map(|path| path.to_string_lossy().into_owned())
                     .collect()
             }
-        }
+        })
     }
 }
 
-async fn planned(seat: &Arc<Seat>, change: Change) -> Result<Plan, Refusal> {
+async fn planned(seat: &Arc<Seat>, change: Change) -> Result<Arc<Plan>, Refusal> {
     let seat = Arc::clone(seat);
     let planned = briefly(&PLANNING, move || seat.files.plan(&change)).await;
-    Ok(planned.ok_or_else(panicked)??)
+    Ok(Arc::new(planned.ok_or_else(panicked)??))
 }
 
 /// Does what was approved, or `change` where nobody had to be asked.
 async fn done(
     seat: &Arc<Seat>,
     change: Change,
-    approved: Option<Plan>,
-) -> Result<(Plan, Applied), Refusal> {
+    approved: Option<(Arc<Plan>, Prepared)>,
+) -> Result<(Arc<Plan>, Applied), Refusal> {
     let seat = Arc::clone(seat);
     let doing = briefly(&APPLYING, move || match approved {
-        Some(plan) => seat.files.apply(&plan).map(|applied| (plan, applied)),
-        None => seat.files.carry_out(&change),
+        Some((plan, prepared)) => {
+            let applied = seat.files.apply(&plan, prepared)?;
+            Ok((plan, applied))
+        }
+        None => {
+            let (plan, applied) = seat.files.carry_out(&change)?;
+            Ok((Arc::new(plan), applied))
+        }
     });
     doing.await.ok_or_else(panicked)?.map_err(not_applied)
 }

@@ -19,6 +19,8 @@ use crate::state::Server;
 const BACKLOG: usize = 1_024;
 /// Events that are read at a time.
 const PAGE: i64 = 200;
+/// How long events gather while nobody follows them.
+const GATHER: Duration = Duration::from_millis(50);
 /// How long the feed waits when the ledger does not answer.
 const BACK_OFF: Duration = Duration::from_millis(500);
 
@@ -63,6 +65,12 @@ pub(crate) async fn tail(server: Arc<Server>) {
             changed = head.changed() => {
                 if changed.is_err() {
                     return;
+                }
+                if server.feed.streams() == 0 {
+                    // Only numbers are kept of it: whoever answers now needs the ledger more. A stream that opens
+                    // meanwhile has its first event that much later at worst.
+                    tokio::time::sleep(GATHER).await;
+                    head.mark_unchanged();
                 }
                 seen = hand_out_events(&server, seen).await;
             }

@@ -194,6 +194,15 @@ impl Db {
         })
     }
 
+    /// The same for what whoever begins on the ledger next can find out again, should the machine fail before the next
+    /// write. A database server fails without those who are connected, which would not look: there it is like any other.
+    pub(crate) async fn begin_unsynced(&self) -> Result<Tx, StoreError> {
+        Ok(match self {
+            Self::Sqlite(file) => Tx::Sqlite(file.begin_unsynced().await?),
+            Self::Postgres(_) => self.begin().await?,
+        })
+    }
+
     pub(crate) async fn close(&self) {
         match self {
             Self::Sqlite(file) => file.close().await,

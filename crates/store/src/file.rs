@@ -50,6 +50,17 @@ struct Line {
     audit_heads: AuditHeads,
     /// What the disk lately took.
     pace: Pace,
+    /// When what is committed is on the disk.
+    commits: Commits,
+}
+
+/// When what is committed is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Commits {
+    /// As soon as it is committed.
+    Synced,
+    /// With the next commit that is synced, or when the log is emptied.
+    Unsynced,
 }
 
 /// The ends of the audit's chains: the place and the hash of the newest entry of each.
@@ -75,6 +86,7 @@ impl LedgerFile {
             connection: Some(connection),
             audit_heads: AuditHeads::new(),
             pace: Pace::default(),
+            commits: Commits::Synced,
         };
         Ok(Self {
             line: Arc::new(Mutex::new(line)),
@@ -103,6 +115,7 @@ impl LedgerFile {
         let mut held = Held(line);
         // Somebody's transaction, which could not be rolled back then.
         held.roll_back()?;
+        held.have_commits(Commits::Synced)?;
         Ok(held)
     }
 
@@ -110,6 +123,15 @@ impl LedgerFile {
     pub(crate) async fn begin(&self) -> Result<FileTransaction, DatabaseError> {
         let mut held = self.hold().await?;
         // Taking the write lock at once: a reader that becomes a writer could be refused.
+        held.say("BEGIN IMMEDIATE")?;
+        Ok(FileTransaction(held))
+    }
+
+    /// Begins a transaction that need not be on the disk when it is committed: the next one that is has it there too.
+    /// Until then it outlives this process, and not the machine.
+    pub(crate) async fn begin_unsynced(&self) -> Result<FileTransaction, DatabaseError> {
+        let mut held = self.hold().await?;
+        held.have_commits(Commits::Unsynced)?;
         held.say("BEGIN IMMEDIATE")?;
         Ok(FileTransaction(held))
     }
@@ -245,6 +267,20 @@ impl Held {
         Ok(())
     }
 
+    /// Says when what is committed from now on is on the disk. It cannot be changed within a transaction.
+    fn have_commits(&mut self, commits: Commits) -> Result<(), rusqlite::Error> {
+        if self.0.commits == commits {
+            return Ok(());
+        }
+        // It is done as it is read, so it must not be prepared once.
+        self.connection().execute_batch(match commits {
+            Commits::Synced => "PRAGMA synchronous = FULL",
+            Commits::Unsynced => "PRAGMA synchronous = NORMAL",
+        })?;
+        self.0.commits = commits;
+        Ok(())
+    }
+
     /// Ends the transaction that is open, if one is.
     fn roll_back(&mut self) -> Result<(), rusqlite::Error> {
         if self.connection().is_autocommit() {
@@ -308,7 +344,11 @@ impl FileTransaction {
         for workspace in heads.keys() {
             self.0.0.audit_heads.remove(workspace);
         }
-        self.0.durably(|held| held.say("COMMIT"))?;
+        let commit = |held: &mut Held| held.say("COMMIT");
+        match self.0.0.commits {
+            Commits::Synced => self.0.durably(commit)?,
+            Commits::Unsynced => commit(&mut self.0)?,
+        }
         self.0.0.audit_heads.extend(heads);
         Ok(())
     }

@@ -44,7 +44,7 @@ pub use notifications::{Happened, NotificationFilter};
 pub use settings::{Choice, ChoiceFate};
 pub use tokens::{NewToken, Pairing};
 pub use turns::NewTurn;
-pub use writes::Writer;
+pub use writes::{FOUND, Writer};
 
 use std::path::Path;
 

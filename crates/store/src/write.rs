@@ -30,12 +30,12 @@ pub(crate) struct Write {
 
 impl Store {
     pub(crate) async fn write(&self, now: Timestamp) -> Result<Write, StoreError> {
-        Ok(Write {
-            tx: self.db.begin().await?,
-            now,
-            deeds: Vec::new(),
-            events: Vec::new(),
-        })
+        Ok(Write::within(self.db.begin().await?, now))
+    }
+
+    /// A write that need not be on the disk when it is committed: see [`crate::database::Db::begin_unsynced`].
+    pub(crate) async fn write_unsynced(&self, now: Timestamp) -> Result<Write, StoreError> {
+        Ok(Write::within(self.db.begin_unsynced().await?, now))
     }
 
     /// Commits `write` and tells everybody who waits for events.
@@ -63,6 +63,15 @@ impl Store {
 }
 
 impl Write {
+    fn within(tx: Tx, now: Timestamp) -> Self {
+        Self {
+            tx,
+            now,
+            deeds: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
     /// Records that `actor` did `action` to `subject`.
     #[expect(
         clippy::needless_pass_by_value,

@@ -4,21 +4,27 @@
 //! asks of one proposer are held together by a session in which nobody talks.
 
 use countersign_core::actor::Actor;
-use countersign_core::ask::{Ask, Door, Withdrawal};
+use countersign_core::ask::{Ask, Door, Subject, Withdrawal};
 use countersign_core::delivery::{Evidence, Undeliverable};
+use countersign_core::digest::Digest;
 use countersign_core::event::EnginePhase;
-use countersign_core::id::{EngineId, RunId, SessionId, WorkspaceId};
+use countersign_core::id::{AskId, EngineId, RunId, SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session, Workspace};
 use countersign_core::time::Timestamp;
+use serde_json::json;
 
 use crate::Store;
-use crate::asks::{AskRow, end_asks_of_run, select_asks};
+use crate::asks::{AskRow, ask_in, end_asks_of_run, select_asks};
 use crate::audit::Record;
 use crate::database::{Tx, on_db, on_tx};
 use crate::deliveries::deliver_in;
 use crate::error::StoreError;
 use crate::sessions::add_session;
 use crate::sql::query;
+use crate::write::Write;
+
+/// Under this key the audit has what is known of a write that was found to be done after a restart.
+pub const FOUND: &str = "found";
 
 /// What the asks of one proposer hang on, in one life of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,33 +76,30 @@ impl Store {
         Ok(Writer { run, session })
     }
 
+    /// The writes that were asked for in the lives of servers before this one, and have not ended.
+    pub async fn earlier_writes(&self, workspace: WorkspaceId) -> Result<Vec<Ask>, StoreError> {
+        let mut left = Vec::new();
+        for run in self.unended_lives(workspace).await? {
+            left.extend(self.live_asks(run).await?);
+        }
+        Ok(left)
+    }
+
     /// Ends the lives of servers before this one, and with them every write that was asked for: open ones are
-    /// withdrawn, of allowed ones it is not known whether they were done.
+    /// withdrawn, those that were `found` done are recorded as that, and of other allowed ones it is not known.
     pub async fn end_earlier_writes(
         &self,
         workspace: WorkspaceId,
+        found: &[(AskId, Digest)],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        const UNENDED: &str = "SELECT runs.id FROM runs JOIN engines ON engines.id = runs.engine \
-             WHERE engines.workspace = $1 AND engines.program = $2 AND runs.ended_at IS NULL \
-             ORDER BY runs.id";
         const END: &str = "UPDATE runs SET state = $2, ended_at = $3, why = $4 \
              WHERE id = $1 AND ended_at IS NULL";
-        let unended: Vec<(String,)> = on_db!(&self.db, |connection| {
-            query(UNENDED)
-                .bind(workspace.to_string())
-                .bind(Session::WORKSPACE_WRITES)
-                .fetch_all(connection)
-                .await?
-        });
-        for (id,) in unended {
-            let run: RunId = id
-                .parse()
-                .map_err(|_| StoreError::corrupt("runs", &id, "id"))?;
+        for run in self.unended_lives(workspace).await? {
             let mut write = self.write(now).await?;
             let ended = on_tx!(&mut write.tx, |connection| {
                 query(END)
-                    .bind(&id)
+                    .bind(run.to_string())
                     .bind(EnginePhase::Gone.name())
                     .bind(now.as_micros())
                     .bind("another server began")
@@ -105,6 +108,9 @@ impl Store {
                     .rows_affected()
             });
             if ended == 1 {
+                for (ask, digest) in found {
+                    record_found(&mut write, run, *ask, *digest, now).await?;
+                }
                 let why = (
                     &Withdrawal::ServerRestarted,
                     &Undeliverable::ServerRestarted,
@@ -114,6 +120,25 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// The lives of servers that have not ended as far as writes of a workspace are concerned.
+    async fn unended_lives(&self, workspace: WorkspaceId) -> Result<Vec<RunId>, StoreError> {
+        const UNENDED: &str = "SELECT runs.id FROM runs JOIN engines ON engines.id = runs.engine \
+             WHERE engines.workspace = $1 AND engines.program = $2 AND runs.ended_at IS NULL \
+             ORDER BY runs.id";
+        let unended: Vec<(String,)> = on_db!(&self.db, |connection| {
+            query(UNENDED)
+                .bind(workspace.to_string())
+                .bind(Session::WORKSPACE_WRITES)
+                .fetch_all(connection)
+                .await?
+        });
+        let ids = unended.into_iter().map(|(id,)| {
+            id.parse()
+                .map_err(|_| StoreError::corrupt("runs", &id, "id"))
+        });
+        ids.collect()
     }
 
     /// The writes of one workspace or of all that nobody has answered, oldest first.
@@ -136,6 +161,9 @@ impl Store {
     }
 
     /// Notes that what was allowed is done, and what it was that `by` did, at once.
+    ///
+    /// The files are on the disk by then, and the answer is. If the machine fails before this is, the next server finds
+    /// the files as they were to be, and notes it.
     pub async fn mark_written(
         &self,
         ask: &Ask,
@@ -144,12 +172,47 @@ impl Store {
         records: Vec<Record>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let mut write = self.write(now).await?;
+        let mut write = self.write_unsynced(now).await?;
         deliver_in(&mut write, ask, evidence, now).await?;
         // It was done, whatever has become of the ask meanwhile.
         write.records(ask.workspace, by, records);
         self.commit(write).await
     }
+}
+
+/// Records that a write of a life that is over was done, if nobody has meanwhile said what became of it.
+async fn record_found(
+    write: &mut Write,
+    run: RunId,
+    id: AskId,
+    digest: Digest,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let Some(ask) = ask_in(&mut write.tx, id).await? else {
+        return Ok(());
+    };
+    let evidence = Evidence::FilesFound { digest };
+    if ask.run != run || !deliver_in(write, &ask, &evidence, now).await? {
+        return Ok(());
+    }
+    if let Subject::WorkspaceWrite {
+        action,
+        summary,
+        paths,
+        by,
+        wire_actor,
+        ..
+    } = &ask.subject
+    {
+        let record = Record {
+            action: action.clone(),
+            subject: paths.join(", "),
+            detail: json!({ FOUND: { "ask": ask.id, "summary": summary, "actor": wire_actor },
+                            "digest": digest }),
+        };
+        write.records(ask.workspace, by, vec![record]);
+    }
+    Ok(())
 }
 
 /// The present life of the server as far as writes of a workspace are concerned, begun if it has not.

@@ -274,13 +274,22 @@ impl Effect {
 
 /// Identifies what files become.
 pub(crate) fn digest(files: &[FileChange]) -> Digest {
-    let parts = files.iter().flat_map(|file| {
-        let path = file.path.as_os_str().as_encoded_bytes();
-        let kind: &[u8] = match file.after {
+    written(
+        files
+            .iter()
+            .map(|file| (file.path.as_path(), file.after.as_deref())),
+    )
+}
+
+/// Identifies what is at paths: bytes, or nothing.
+pub fn written<'a>(files: impl IntoIterator<Item = (&'a Path, Option<&'a [u8]>)>) -> Digest {
+    let parts = files.into_iter().flat_map(|(path, content)| {
+        let path = path.as_os_str().as_encoded_bytes();
+        let kind: &[u8] = match content {
             Some(_) => b"is",
             None => b"is not",
         };
-        [path, kind, file.after.as_deref().unwrap_or_default()]
+        [path, kind, content.unwrap_or_default()]
     });
     Digest::of_parts(parts)
 }

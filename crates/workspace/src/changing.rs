@@ -25,6 +25,8 @@ use crate::workspace::{Scope, Workspace};
 use draft::Draft;
 use write::Wrote;
 
+pub use write::Prepared;
+
 /// How often a change is planned anew because somebody else writes the same files at that moment.
 const ATTEMPTS: usize = 8;
 
@@ -39,14 +41,19 @@ impl Workspace {
         Ok(draft.finish(change.clone()))
     }
 
+    /// Has what a plan would write on the disk, where nobody sees it: for whoever has to wait before it is applied.
+    pub fn prepare(&self, plan: &Plan) -> Result<Prepared, ApplyError> {
+        Prepared::of(self, &plan.files)
+    }
+
     /// Does what was planned, if it still means the same: with the files as they are now, its effect has to be equal.
     ///
-    /// What has come about meanwhile is not done again.
-    pub fn apply(&self, plan: &Plan) -> Result<Applied, ApplyError> {
+    /// What has come about meanwhile is not done again. What was prepared is put in place if it is what is to be written.
+    pub fn apply(&self, plan: &Plan, prepared: Prepared) -> Result<Applied, ApplyError> {
         if plan.effect.acts.is_empty() {
             return Ok(unchanged());
         }
-        self.change(&plan.change, |now| {
+        self.change(&plan.change, prepared, |now| {
             if now.effect == plan.effect || !now.changed {
                 Ok(())
             } else {
@@ -58,14 +65,14 @@ impl Workspace {
 
     /// Plans a change and does it, with nobody else between: for whoever needs no leave.
     pub fn carry_out(&self, change: &Change) -> Result<(Plan, Applied), ApplyError> {
-        self.change(change, |_| Ok(()))
+        self.change(change, Prepared::default(), |_| Ok(()))
     }
 
     /// Puts files in the place of what each is said to be now, with nobody else between: all of them, or none.
     pub fn put(&self, files: &[FileChange]) -> Result<Digest, ApplyError> {
         let writer = writer(self.path());
         let _alone = writer.lock().unwrap_or_else(PoisonError::into_inner);
-        match write::write(self, files)? {
+        match write::write(self, files, &mut Prepared::default())? {
             Wrote::All => Ok(digest(files)),
             Wrote::OthersDid => Err(ApplyError::Changed),
         }
@@ -74,6 +81,7 @@ impl Workspace {
     fn change(
         &self,
         change: &Change,
+        mut prepared: Prepared,
         check: impl Fn(&Plan) -> Result<(), ApplyError>,
     ) -> Result<(Plan, Applied), ApplyError> {
         let is_global = matches!(
@@ -97,7 +105,7 @@ impl Workspace {
             if !plan.changed {
                 return Ok((plan, unchanged()));
             }
-            match write::write(self, &plan.files)? {
+            match write::write(self, &plan.files, &mut prepared)? {
                 Wrote::All => {
                     let applied = Applied {
                         files: plan.files.clone(),

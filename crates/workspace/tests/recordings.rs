@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use countersign_workspace::{
-    Change, CommandDraft, Home, Import, Plan, Reach, Refusal, Scope, Workspace, jsonc,
+    Change, CommandDraft, Home, Import, Plan, Prepared, Reach, Refusal, Scope, Workspace, jsonc,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -125,7 +125,7 @@ fn check(ground: &Ground, step: &Step) {
             assert_eq!(step.status, 200, "{name}");
             let (_, applied) = {
                 let workspace = ground.workspace(workspace_of(step));
-                let applied = workspace.apply(&plan).unwrap();
+                let applied = workspace.apply(&plan, Prepared::default()).unwrap();
                 (workspace, applied)
             };
             assert_eq!(applied.changed, plan.changed, "{name}");

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use countersign_workspace::{Change, Home, Workspace, jsonc};
+use countersign_workspace::{Change, Home, Prepared, Workspace, jsonc};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -54,7 +54,7 @@ fn of_fifty_plugins_and_servers_at_once_all_are_kept_with_the_comments() {
                     let workspace = if index % 2 == 0 { shared } else { &own };
                     let plan = workspace.plan(&change).unwrap();
                     together.wait();
-                    assert!(workspace.apply(&plan).unwrap().changed);
+                    assert!(workspace.apply(&plan, Prepared::default()).unwrap().changed);
                 });
             }
         }

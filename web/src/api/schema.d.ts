@@ -1547,6 +1547,11 @@ export interface components {
             /** @enum {string} */
             kind: "files_written";
         } | {
+            /** @description The digest of the bytes. */
+            digest: components["schemas"]["Digest"];
+            /** @enum {string} */
+            kind: "files_found";
+        } | {
             /** @enum {string} */
             kind: "done";
         } | {

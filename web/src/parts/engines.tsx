@@ -7,9 +7,15 @@ import { Alert, Shield } from "./icons.tsx";
 import { Sentence } from "./sentence.tsx";
 import { Visible } from "./visible.tsx";
 
+/** Whether a workspace was meant to have no engine of its own: that is a choice, and no trouble. */
+function isWithout({ engine }: WorkspaceView): boolean {
+  return engine.program === "none";
+}
+
 /** The engines that cannot be worked with just now, with what to do about it. */
 export function EngineTroubles() {
-  const troubled = () => ledger().workspaces.filter(({ engine }) => engine.state !== "ready" && engine.state !== "starting");
+  const isTroubled = ({ engine }: WorkspaceView) => engine.state !== "ready" && engine.state !== "starting";
+  const troubled = () => ledger().workspaces.filter((workspace) => isTroubled(workspace) && !isWithout(workspace));
   return (
     <For each={troubled()}>
       {(workspace) => (
@@ -53,10 +59,12 @@ function Engine(props: { workspace: WorkspaceView }) {
           <Visible text={props.workspace.name} />
         </strong>{" "}
         <span class={`dot dot-${engine().state}`} aria-hidden="true" />{" "}
-        <span>
-          {engine().program}
-          <Show when={engine().version}>{(version) => <> {version()}</>}</Show> {words.engines.states[engine().state]}
-        </span>
+        <Show when={!isWithout(props.workspace)} fallback={<span>{words.engines.none}</span>}>
+          <span>
+            {engine().program}
+            <Show when={engine().version}>{(version) => <> {version()}</>}</Show> {words.engines.states[engine().state]}
+          </span>
+        </Show>
       </p>
       <p class="path muted">
         <Visible text={props.workspace.path} />

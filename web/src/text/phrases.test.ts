@@ -50,6 +50,7 @@ test("a write is told as written or not, and by whom it was proposed", () => {
   );
   expect(evidenceOf({ kind: "done" })).toBe("it was done");
   expect(evidenceOf({ kind: "files_written", digest: "d2" })).toBe("the files were written, SHA-256 d2");
+  expect(evidenceOf({ kind: "files_found", digest: "d2" })).toBe("the files were found as they were to be, SHA-256 d2");
   expect(reasonHint("workspace", "denying").label).toContain("the client does not read it");
 });
 

@@ -66,6 +66,8 @@ export function evidenceOf(evidence: Evidence): string {
       return "it was done";
     case "files_written":
       return `the files were written, SHA-256 ${evidence.digest}`;
+    case "files_found":
+      return `the files were found as they were to be, SHA-256 ${evidence.digest}`;
     case "nothing_written":
       return "nothing was written";
   }

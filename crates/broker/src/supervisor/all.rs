@@ -1,4 +1,4 @@
-//! The supervisors of all workspaces. They become more while the server runs, and never fewer.
+//! The supervisors of all workspaces, which come and go while the server runs.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -13,12 +13,12 @@ pub(crate) struct Supervisors(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// A new list with each one that is added: whoever looks is never held up.
+    /// A new list with each one that comes or goes: whoever looks is never held up.
     list: RwLock<Arc<[Supervisor]>>,
     adding: Mutex<()>,
 }
 
-/// The right to add one, which only one has at a time.
+/// The right to add one or to take one out, which only one has at a time.
 pub(crate) struct Adding<'a> {
     inner: &'a Inner,
     _alone: MutexGuard<'a, ()>,
@@ -38,7 +38,7 @@ impl Supervisors {
         found.cloned()
     }
 
-    /// Waits for the right to add one.
+    /// Waits for the right to add one or to take one out.
     pub(crate) async fn adding(&self) -> Adding<'_> {
         Adding {
             _alone: self.0.adding.lock().await,
@@ -56,5 +56,18 @@ impl Adding<'_> {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         *list = list.iter().cloned().chain([supervisor]).collect();
+    }
+
+    /// Takes the one of `workspace` out.
+    pub(crate) fn take_out(&mut self, workspace: WorkspaceId) -> Option<Supervisor> {
+        let mut list = self
+            .inner
+            .list
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_it = |it: &&Supervisor| it.workspace().id == workspace;
+        let taken = list.iter().find(is_it).cloned()?;
+        *list = list.iter().filter(|it| !is_it(it)).cloned().collect();
+        Some(taken)
     }
 }

@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 
 use crate::Broker;
 use crate::error::BrokerError;
+use crate::unstoppable::to_the_end;
 
 /// Leave to write what was proposed, this one time.
 ///
@@ -114,9 +115,8 @@ impl Broker {
         &self,
         writing: impl Future<Output = Result<(), StoreError>> + Send + 'static,
     ) -> Result<(), BrokerError> {
-        let noted = self.tasks.spawn(writing).await;
-        // It fails only by panicking, or with the runtime.
-        noted.map_err(|_| BrokerError::Stopping)??;
-        Ok(())
+        let noted = to_the_end(&self.tasks, writing).await;
+        // Nothing comes of it only if it panics, or with the end of the runtime.
+        Ok(noted.ok_or(BrokerError::Stopping)??)
     }
 }

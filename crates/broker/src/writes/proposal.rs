@@ -38,7 +38,9 @@ pub struct Proposal {
 /// A file as it is and as it would be.
 #[derive(Debug, Clone)]
 pub struct ProposedFile {
-    /// Where it is in the workspace.
+    /// The folder that the path begins at: the workspace, as a rule.
+    pub root: String,
+    /// Where it is below that.
     pub path: String,
     /// What it holds; nothing if it is not there.
     pub before: Option<Vec<u8>>,
@@ -54,7 +56,8 @@ impl Proposal {
             .changes
             .iter()
             .map(|file| {
-                json!({ "path": file.path, "before": digest(&file.before), "after": digest(&file.after) })
+                json!({ "root": file.root, "path": file.path,
+                        "before": digest(&file.before), "after": digest(&file.after) })
             })
             .collect();
         json!({ "action": self.action, "summary": self.summary, "paths": self.paths,
@@ -164,6 +167,7 @@ mod tests {
 
     fn patch(before: Option<&[u8]>, after: Option<&[u8]>) -> String {
         let file = ProposedFile {
+            root: "/home/ada/project".to_owned(),
             path: "opencode.jsonc".to_owned(),
             before: before.map(<[u8]>::to_vec),
             after: after.map(<[u8]>::to_vec),

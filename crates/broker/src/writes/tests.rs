@@ -30,6 +30,8 @@ struct Desk {
     ada: Caller,
     cleo: Caller,
     folder: TempDir,
+    /// Where the workspace is.
+    work: String,
 }
 
 impl Desk {
@@ -39,6 +41,14 @@ impl Desk {
 
     /// On the ledger that is in `folder`, or a new one.
     async fn at(folder: TempDir) -> Self {
+        let work = folder.path().join("project");
+        std::fs::create_dir_all(&work).unwrap();
+        let work = work.to_string_lossy().into_owned();
+        Self::serving(folder, &work).await
+    }
+
+    /// The same, of the workspace `work`.
+    async fn serving(folder: TempDir, work: &str) -> Self {
         let store = Store::open_sqlite(&folder.path().join("ledger.db"))
             .await
             .unwrap();
@@ -46,7 +56,7 @@ impl Desk {
             data_directory: folder.path().to_owned(),
             own_program: "countersign".into(),
             owner_name: "ada".to_owned(),
-            workspaces: vec![("/home/ada/project".to_owned(), "project".to_owned())],
+            workspaces: vec![(work.to_owned(), "project".to_owned())],
             engine: EngineChoice::None,
             agents: vec![],
             foreign_answer: ForeignAnswer::Abort,
@@ -70,6 +80,7 @@ impl Desk {
             broker,
             store,
             folder,
+            work: work.to_owned(),
         }
     }
 
@@ -80,6 +91,7 @@ impl Desk {
             summary: format!("Add plugin {wish}"),
             paths: vec!["opencode.jsonc".to_owned()],
             changes: vec![ProposedFile {
+                root: self.work.clone(),
                 path: "opencode.jsonc".to_owned(),
                 before: Some(b"{}\n".to_vec()),
                 after: Some(format!("{{\"plugin\": [\"{wish}\"]}}\n").into_bytes()),
@@ -383,7 +395,7 @@ async fn the_next_server_withdraws_what_the_last_one_left_before_it_serves() {
             std::fs::copy(from, copy.path().join(name)).unwrap();
         }
     }
-    let next = Desk::at(copy).await;
+    let next = Desk::serving(copy, &desk.work).await;
     let over = next.store.ask(ask.id).await.unwrap().unwrap();
     assert!(
         matches!(&over.state, AskState::Withdrawn { why, .. } if *why == Withdrawal::ServerRestarted),
@@ -396,6 +408,57 @@ async fn the_next_server_withdraws_what_the_last_one_left_before_it_serves() {
     request.abort();
     next.stop().await;
     desk.stop().await;
+}
+
+#[tokio::test]
+async fn the_next_server_finds_out_whether_what_was_allowed_was_done() {
+    for is_done in [true, false] {
+        let desk = Desk::new().await;
+        let proposal = desk.proposal("notes");
+        let after = proposal.changes[0].after.clone().unwrap();
+        let (request, ask) = desk.proposed("notes").await;
+        desk.answer(&desk.ada, ask.id, Choice::AllowOnce).await;
+        let Ok(Verdict::Allowed(leave)) = request.await.unwrap() else {
+            panic!("it was allowed");
+        };
+        let content = if is_done { &after[..] } else { b"{}\n" };
+        std::fs::write(
+            std::path::Path::new(&desk.work).join("opencode.jsonc"),
+            content,
+        )
+        .unwrap();
+        // What a kill leaves behind: the files and the ledger as they are, and no note of the write.
+        let copy = tempfile::tempdir().unwrap();
+        for name in ["ledger.db", "ledger.db-wal"] {
+            let from = desk.folder.path().join(name);
+            if from.exists() {
+                std::fs::copy(from, copy.path().join(name)).unwrap();
+            }
+        }
+        let next = Desk::serving(copy, &desk.work).await;
+        let state = next.store.ask(ask.id).await.unwrap().unwrap().state;
+        let expected = if is_done {
+            let evidence = Evidence::FilesFound {
+                digest: countersign_workspace::change::written([(
+                    std::path::Path::new("opencode.jsonc"),
+                    Some(content),
+                )]),
+            };
+            matches!(
+                &state.delivery().unwrap().state,
+                DeliveryState::Delivered { evidence: found, .. } if *found == evidence
+            )
+        } else {
+            matches!(
+                &state.delivery().unwrap().state,
+                DeliveryState::Undeliverable { why, .. } if *why == Undeliverable::ServerRestarted
+            )
+        };
+        assert!(expected, "{is_done}: {state:?}");
+        next.stop().await;
+        drop(leave);
+        desk.stop().await;
+    }
 }
 
 #[tokio::test]

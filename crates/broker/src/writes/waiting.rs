@@ -8,7 +8,8 @@ use countersign_core::delivery::{Evidence, Undeliverable};
 use countersign_core::id::AskId;
 use countersign_core::session::Workspace;
 use countersign_store::{StoreError, Writer};
-use tokio::sync::{oneshot, watch};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 use crate::Broker;
 use crate::error::BrokerError;
@@ -17,93 +18,79 @@ use crate::writes::{Leave, Proposal, Verdict};
 /// How soon it is tried again to end an ask, while the ledger does not answer.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
-/// Whom a proposal's outcome is told.
-type Tell = oneshot::Sender<Result<Verdict, BrokerError>>;
-
-/// A proposal that waits for its answer.
+/// A proposal that is in the ledger, on behalf of a client. If it is dropped before it is over, the client went away.
 pub(super) struct Waiting {
     broker: Broker,
-    workspace: Workspace,
-    by: Actor,
-    proposal: Proposal,
+    /// Nothing once somebody else sees to it.
+    ask: Option<AskId>,
 }
 
 impl Waiting {
-    pub(super) fn new(broker: Broker, workspace: Workspace, by: Actor, proposal: Proposal) -> Self {
-        Self {
-            broker,
-            workspace,
-            by,
-            proposal,
-        }
+    fn new(broker: Broker, ask: AskId) -> Self {
+        let ask = Some(ask);
+        Self { broker, ask }
     }
 
-    /// Sees the proposal through to its end, and tells it whoever is still there.
-    pub(super) async fn see_through(self, mut tell: Tell, on_its_way: impl Send) {
-        let broker = self.broker.clone();
-        if broker.writers.ending.is_cancelled() {
-            // Nobody is left to be told if this fails.
-            drop(tell.send(Err(BrokerError::Stopping)));
-            return;
-        }
-        // From before it can be seen: an answer cannot come too early to be noticed.
-        let mut head = broker.store.head();
-        let ask = match self.open().await {
-            Ok((ask, opened_at)) => {
-                // If nothing has happened since, nothing has happened to it.
-                if opened_at != Some(*head.borrow_and_update()) {
-                    head.mark_changed();
-                }
-                ask
-            }
-            Err(error) => {
-                drop(tell.send(Err(error)));
-                return;
-            }
-        };
-        drop(on_its_way);
-        let id = ask.id;
-        let verdict = broker.await_verdict(ask, head, &mut tell).await;
-        let is_lost = verdict.is_err();
-        // Leave that nobody takes is given back as it is dropped.
-        drop(tell.send(verdict));
-        if is_lost {
-            broker.let_go(id, &Withdrawal::ClientGone).await;
-        }
-    }
-
-    /// Writes the ask down, and tells the number of the event that says so.
-    async fn open(self) -> Result<(Ask, Option<i64>), BrokerError> {
-        let broker = self.broker;
-        let key = (self.workspace.id, self.by.id);
-        let now = broker.clock.now();
-        let known = broker.writers.known().get(&key).copied();
-        let writer: Writer = match known {
-            Some(writer) => writer,
-            None => broker.store.writer(&self.workspace, &self.by, now).await?,
-        };
-        broker.writers.known().insert(key, writer);
-        let new = self
-            .proposal
-            .into_ask(self.by, &self.workspace, writer, now);
-        let (opened, head) = broker.store.open_ask_at(new, now).await?;
-        let ask = opened.into_ask();
-        if matches!(ask.state, AskState::Withdrawn { .. }) {
-            // Another server took this life for ended: the next proposal begins another.
-            broker.writers.known().remove(&key);
-        }
-        Ok((ask, head))
+    /// Says that whatever has to be done is done.
+    pub(super) fn is_over(mut self) {
+        self.ask = None;
     }
 }
 
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let Some(id) = self.ask else { return };
+        let broker = self.broker.clone();
+        // Where nothing runs any more, the next server ends it.
+        if let Ok(runtime) = Handle::try_current() {
+            let letting_go = async move { broker.let_go(id, &Withdrawal::ClientGone).await };
+            drop(self.broker.tasks.spawn_on(letting_go, &runtime));
+        }
+    }
+}
+
+/// A proposal that was written down.
+pub(super) struct Written {
+    pub(super) waiting: Waiting,
+    pub(super) ask: Ask,
+    /// The number of the event that says so.
+    pub(super) at: Option<i64>,
+}
+
 impl Broker {
-    /// Waits until an ask is answered or over, or its client is gone. Whatever changed since it was opened is seen by
-    /// `head`.
-    async fn await_verdict(
+    /// Writes a proposal down. `on_its_way` is dropped when everybody can see it, or never will.
+    pub(super) async fn open_write(
+        self,
+        workspace: Workspace,
+        by: Actor,
+        proposal: Proposal,
+        on_its_way: impl Send,
+    ) -> Result<Written, BrokerError> {
+        let key = (workspace.id, by.id);
+        let now = self.clock.now();
+        let known = self.writers.known().get(&key).copied();
+        let writer: Writer = match known {
+            Some(writer) => writer,
+            None => self.store.writer(&workspace, &by, now).await?,
+        };
+        self.writers.known().insert(key, writer);
+        let new = proposal.into_ask(by, &workspace, writer, now);
+        let (opened, at) = self.store.open_ask_at(new, now).await?;
+        drop(on_its_way);
+        let ask = opened.into_ask();
+        if matches!(ask.state, AskState::Withdrawn { .. }) {
+            // Another server took this life for ended: the next proposal begins another.
+            self.writers.known().remove(&key);
+        }
+        let waiting = Waiting::new(self, ask.id);
+        Ok(Written { waiting, ask, at })
+    }
+
+    /// Waits until an ask is answered or over. Whatever changed since it was opened is seen by `head`.
+    pub(super) async fn await_verdict(
         &self,
         mut ask: Ask,
         mut head: watch::Receiver<i64>,
-        tell: &mut Tell,
     ) -> Result<Verdict, BrokerError> {
         let id = ask.id;
         loop {
@@ -129,7 +116,6 @@ impl Broker {
                 .map_or(Duration::MAX, |end| end.since(self.clock.now()));
             tokio::select! {
                 changed = head.changed() => if changed.is_err() { return Err(BrokerError::Stopping) },
-                () = tell.closed() => self.let_go(id, &Withdrawal::ClientGone).await,
                 () = self.writers.ending.cancelled() => {
                     self.let_go(id, &Withdrawal::ServerRestarted).await;
                 }

@@ -14,7 +14,8 @@ use crate::{Call, reference};
 pub struct AnswerQuestion {
     /// The ask
     id: String,
-    /// An answer for each part of the question; if it has one part, all that is chosen
+    /// An answer for each part of the question, in words or by the number of a suggested one; if it has one part, all that
+    /// is chosen
     #[arg(value_name = "CHOICE")]
     choices: Vec<String>,
     /// An answer for one part, by its number; repeat it for several choices
@@ -122,7 +123,7 @@ fn assemble(
     }
 }
 
-/// The suggested answer that `choice` spells in other letters, or its own words.
+/// The suggested answer that `choice` spells in other letters or names by its number, or its own words.
 pub(crate) fn as_suggested(choice: &str, question: &Question) -> String {
     let exact = question
         .options
@@ -134,8 +135,13 @@ pub(crate) fn as_suggested(choice: &str, question: &Question) -> String {
             .iter()
             .find(|option| option.label.to_lowercase() == choice.trim().to_lowercase())
     };
+    let numbered = || {
+        let number: usize = choice.trim().parse().ok()?;
+        question.options.get(number.checked_sub(1)?)
+    };
     exact
         .or_else(same)
+        .or_else(numbered)
         .map_or_else(|| choice.to_owned(), |option| option.label.clone())
 }
 
@@ -176,6 +182,21 @@ mod tests {
         );
         let one = [question(&["Red", "Blue"], false)];
         assert!(assemble(&one, words(&["red", "Blue"]), vec![]).is_err());
+    }
+
+    #[test]
+    fn a_number_names_a_suggestion_unless_it_is_one() {
+        let colours = [question(&["Red", "Blue"], false)];
+        let chosen = |questions: &[Question], word: &str| {
+            assemble(questions, words(&[word]), vec![]).unwrap()[0][0].clone()
+        };
+        assert_eq!(chosen(&colours, "2"), "Blue");
+        for own_words in ["0", "3", "2nd"] {
+            assert_eq!(chosen(&colours, own_words), own_words);
+        }
+        let counts = [question(&["2", "1"], false)];
+        assert_eq!(chosen(&counts, "2"), "2", "that is what it says");
+        assert_eq!(chosen(&counts, "1"), "1");
     }
 
     #[test]

@@ -116,7 +116,7 @@ fn a_question_shows_its_parts_and_what_can_be_chosen() {
     ]});
     let text = plain(&whole(&ask(&subject, "Which database?", &json!({})), NOW));
     assert!(
-        text.contains("1. Store\n│ Which database?\n│ • sqlite: one file\n│ • postgres\n"),
+        text.contains("1. Store\n│ Which database?\n│ 1) sqlite: one file\n│ 2) postgres\n"),
         "{text}"
     );
     assert!(

@@ -259,22 +259,22 @@ fn permission(lines: &mut Lines, targets: &[String], shown: &[Shown]) {
     }
 }
 
-fn question(lines: &mut Lines, number: usize, part: &Question) {
+fn question(lines: &mut Lines, place: usize, part: &Question) {
     lines.blank();
     let several = if part.multiple {
         " (several may be chosen)"
     } else {
         ""
     };
-    lines.head(&format!("{number}. {}{several}", visible(&part.header)));
+    lines.head(&format!("{place}. {}{several}", visible(&part.header)));
     lines.quote(&part.question);
-    for option in &part.options {
+    for (number, option) in (1..).zip(&part.options) {
         let about = if option.description.is_empty() {
             option.label.clone()
         } else {
             format!("{}: {}", option.label, option.description)
         };
-        lines.quote(&format!("• {about}"));
+        lines.quote(&format!("{number}) {about}"));
     }
 }
 

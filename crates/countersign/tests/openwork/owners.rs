@@ -153,3 +153,29 @@ async fn a_reply_to_the_engine_of_a_workspace_that_came_later_is_an_answer_in_th
     assert_eq!(server.get("/status")["opencodeVersion"], "1.18.33");
     assert_eq!(server.get("/capabilities")["opencodeVersion"], "1.18.33");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_engine_of_a_workspace_asked_that_is_served_no_more_is_withdrawn() {
+    let workspaces = json!([{ "path": "ws2", "baseUrl": "http://127.0.0.1:9" }]);
+    let stage = Ground::start().serve(&workspaces, &["--compat", "0.13"]);
+    let (server, owner) = (&stage.server, stage.token("owner"));
+    let body = json!({ "folderPath": server.root().join("ws1") });
+    let listed = |state: &str| {
+        let path = format!("/api/v1/asks?state={state}");
+        let listed = server.good(By::Bearer(&owner), "GET", &path, None);
+        listed["asks"].as_array().unwrap().clone()
+    };
+    for round in 1..=2 {
+        server.good(By::Host, "POST", "/workspaces/local", Some(&body));
+        stage.ask(&format!("ls {round}"));
+        eventually("it is in the inbox", || !listed("open").is_empty());
+        let path = format!("/workspaces/{}", server.id("ws1"));
+        server.good(By::Host, "DELETE", &path, None);
+        assert_eq!(listed("open"), Vec::<Value>::new());
+        assert!(listed("withdrawn").len() >= round, "{round}");
+    }
+    let again = stage.ask("ls behind its back");
+    server.get("/health");
+    assert!(!stage.has_reply(&again));
+    assert_eq!(listed("open"), Vec::<Value>::new(), "nobody listens there");
+}

@@ -153,11 +153,18 @@ impl Server {
 
     /// Sends a request as the client, and does not wait for its answer.
     pub(crate) fn hang_on(&self, method: &str, path: &str, body: &Value) -> TcpStream {
+        self.begin(By::Client, method, path, body)
+    }
+
+    /// The same as somebody else.
+    pub(crate) fn begin(&self, by: By<'_>, method: &str, path: &str, body: &Value) -> TcpStream {
         let body = body.to_string();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {CLIENT}\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\n");
+        for (name, value) in by.headers() {
+            head.extend([name.as_str(), ": ", &value, "\r\n"]);
+        }
+        let length = body.len().to_string();
+        head.extend(["Content-Length: ", &length, "\r\n\r\n"]);
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.write_all((head + &body).as_bytes()).unwrap();
         stream

@@ -254,10 +254,8 @@ pub(crate) async fn import(call: &Call) -> Result<Response, Refusal> {
 
 /// Where opencode's configuration of the workspace is, or would be.
 pub(super) async fn config_path(call: &Call) -> Result<String, Refusal> {
-    let text = call
-        .glance(|seat| seat.files.config_text(Scope::Project))
-        .await?;
-    Ok(text.path.to_string_lossy().into_owned())
+    let path = call.glance(|seat| seat.files.config_path()).await?;
+    Ok(path.to_string_lossy().into_owned())
 }
 
 fn openwork_path(seat: &Arc<Seat>) -> String {

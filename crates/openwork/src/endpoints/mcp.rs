@@ -9,7 +9,6 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::Call;
-use super::config::config_path;
 use super::engine_call::{self, escape};
 use super::proxy::base_url;
 use crate::approvals::Question;
@@ -45,7 +44,7 @@ pub(crate) async fn set(call: &Call) -> Result<Response, Refusal> {
     let event = name.clone();
     let wish = Wish {
         question: format!("Add MCP {name}"),
-        paths: Paths::These(vec![config_path(call).await?]),
+        paths: Paths::Config,
         deed: Deed {
             action: "mcp.add",
             target: "opencode.json".to_owned(),
@@ -102,7 +101,7 @@ pub(crate) async fn enable(call: &Call, name: String) -> Result<Response, Refusa
     let event = name.clone();
     let wish = Wish {
         question: format!("{wanted} MCP {name}"),
-        paths: Paths::These(vec![config_path(call).await?]),
+        paths: Paths::Config,
         deed: Deed {
             action,
             target: "opencode.json".to_owned(),
@@ -128,7 +127,7 @@ pub(crate) async fn remove(call: &Call, name: String) -> Result<Response, Refusa
     let event = name.clone();
     let wish = Wish {
         question: format!("Remove MCP {name}"),
-        paths: Paths::These(vec![config_path(call).await?]),
+        paths: Paths::Config,
         deed: Deed {
             action: "mcp.remove",
             target: "opencode.json".to_owned(),

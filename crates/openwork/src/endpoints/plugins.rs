@@ -5,7 +5,6 @@ use countersign_workspace::{Change, Plugin, Reach, plugins};
 use serde::Serialize;
 
 use super::Call;
-use super::config::config_path;
 use crate::refusal::Refusal;
 use crate::reloads::{Reason, Trigger};
 use crate::reply;
@@ -46,7 +45,7 @@ pub(crate) async fn add(call: &Call) -> Result<Response, Refusal> {
     let spec = call.json().await?.text("spec");
     let wish = Wish {
         question: format!("Add plugin {spec}"),
-        paths: Paths::These(vec![config_path(call).await?]),
+        paths: Paths::Config,
         deed: Deed {
             action: "plugins.add",
             target: "opencode.json".to_owned(),
@@ -63,7 +62,7 @@ pub(crate) async fn add(call: &Call) -> Result<Response, Refusal> {
 pub(crate) async fn remove(call: &Call, name: String) -> Result<Response, Refusal> {
     let wish = Wish {
         question: format!("Remove plugin {name}"),
-        paths: Paths::These(vec![config_path(call).await?]),
+        paths: Paths::Config,
         deed: Deed {
             action: "plugins.remove",
             target: "opencode.json".to_owned(),

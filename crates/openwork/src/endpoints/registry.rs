@@ -72,6 +72,7 @@ pub(crate) async fn add(surface: &Arc<OpenWork>, request: Request) -> Result<Res
     };
     let seat = surface.seat(entry).await?;
     surface.roster.add(&seat);
+    surface.follow(&seat);
     surface.begin_noticing(Arc::clone(&seat));
     let deed = Deed {
         action: "workspace.create",
@@ -133,6 +134,7 @@ pub(crate) async fn remove(
     surface.ensure_writable()?;
     let seat = surface.roster.any(id)?;
     surface.roster.remove(id);
+    surface.broker.remove_workspace(seat.ledger).await?;
     let deed = Deed {
         action: "workspace.delete",
         target: "workspace".to_owned(),

@@ -129,8 +129,10 @@ impl Store {
             return Ok((Opened::Known(known), None));
         }
         let mut ask = new.into_ask(asker.agent, asker.parent, now);
-        // Nobody may be watching a job: its asks end in time whatever the workspace says.
-        if let Some(life) = expiry_by_job(&mut write.tx, ask.session).await? {
+        // Nobody may be watching a job: its asks end in time whatever the workspace says. No job proposes writes.
+        if ask.door != Door::Workspace
+            && let Some(life) = expiry_by_job(&mut write.tx, ask.session).await?
+        {
             let end = now.after(life);
             ask.expires_at = Some(ask.expires_at.map_or(end, |other| other.min(end)));
         }

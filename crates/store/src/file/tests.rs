@@ -216,3 +216,34 @@ async fn whoever_is_cancelled_leaves_no_transaction_behind() {
     assert!(matches!(file.hold().await, Err(DatabaseError::Closed)));
     assert_eq!(numbers(&open(&directory).await).await, there);
 }
+
+#[tokio::test]
+async fn what_need_not_be_synced_outlives_the_process_and_everything_after_it_is_synced() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let is_synced = async || {
+        let mut held = file.hold().await.unwrap();
+        let level: i64 = held
+            .connection()
+            .query_row("PRAGMA synchronous", [], |row| row.get(0))
+            .unwrap();
+        level == 2
+    };
+    assert!(is_synced().await);
+    let mut transaction = file.begin_unsynced().await.unwrap();
+    add(transaction.held(), 1).await;
+    transaction.commit(AuditHeads::new()).unwrap();
+    assert!(is_synced().await);
+    let mut left = file.begin_unsynced().await.unwrap();
+    add(left.held(), 2).await;
+    drop(left);
+    assert!(is_synced().await, "also after one that was not committed");
+    assert_eq!(numbers(&file).await, [1]);
+
+    // What a kill leaves behind.
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["ledger.db", "ledger.db-wal"] {
+        std::fs::copy(directory.path().join(name), copy.path().join(name)).unwrap();
+    }
+    assert_eq!(numbers(&open(&copy).await).await, [1]);
+}

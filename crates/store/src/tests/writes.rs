@@ -81,10 +81,10 @@ impl Desk {
         self.store.ask(id).await.unwrap().unwrap()
     }
 
-    /// What the next server does before it serves.
+    /// What the next server does before it serves, if it finds nothing done.
     async fn restart(&self) {
         self.store
-            .end_earlier_writes(self.workspace.id, at(10))
+            .end_earlier_writes(self.workspace.id, &[], at(10))
             .await
             .unwrap();
     }
@@ -161,6 +161,50 @@ async fn the_next_server_withdraws_what_was_open_and_does_not_know_what_was_allo
         assert!(matches!(late, Answered::Over(_)), "{late:?}");
         assert!(store.open_writes(None).await.unwrap().is_empty());
         store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_next_server_finds_done_is_delivered_and_recorded_once() {
+    each_backend(async |store| {
+        let desk = Desk::new(&store).await;
+        let open = desk.propose(&desk.bob, "1", "notes").await;
+        let done = desk.propose(&desk.bob, "2", "maps").await;
+        desk.answer(done.id, Choice::AllowOnce).await;
+        let denied = desk.propose(&desk.bob, "3", "mail").await;
+        desk.answer(denied.id, deny()).await;
+        let left = store.earlier_writes(desk.workspace.id).await.unwrap();
+        assert_eq!(left.len(), 3, "{left:?}");
+
+        let digest = Digest::of_bytes(b"maps");
+        for _ in 0..2 {
+            store
+                .end_earlier_writes(desk.workspace.id, &[(done.id, digest)], at(10))
+                .await
+                .unwrap();
+        }
+        let state = desk.ask(done.id).await.state;
+        assert_eq!(
+            state.delivery().unwrap().state,
+            DeliveryState::Delivered {
+                at: at(10),
+                evidence: Evidence::FilesFound { digest }
+            }
+        );
+        assert_eq!(desk.ask(open.id).await.state.phase(), AskPhase::Withdrawn);
+        let phase = desk.ask(denied.id).await.state.phase();
+        assert_eq!(phase, AskPhase::Undeliverable);
+        let audit = store.audit(desk.workspace.id, 0, 100).await.unwrap();
+        let found: Vec<_> = audit
+            .iter()
+            .filter(|entry| entry.action == "plugins.add")
+            .collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].actor.starts_with("person bob"), "{found:?}");
+        assert_eq!(found[0].detail[crate::FOUND]["ask"], json!(done.id));
+        let left = store.earlier_writes(desk.workspace.id).await.unwrap();
+        assert_eq!(left, []);
     })
     .await;
 }

@@ -8,11 +8,15 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::sync::LazyLock;
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RawMode, RenameFlags, fchmod, fsync, openat, renameat,
+    AtFlags, FileType, Mode, OFlags, RawMode, RenameFlags, fchmod, fstat, fsync, openat, renameat,
     renameat_with, statat, unlinkat,
 };
+#[cfg(target_os = "linux")]
+use rustix::fs::{CWD, linkat};
 use rustix::io::Errno;
 
 use super::tree::{self, EntryKind};
@@ -22,6 +26,9 @@ use crate::stamp::Stamp;
 
 /// The bits of a mode that say who may do what; those that lend rights do not pass to new content.
 const RIGHTS: RawMode = 0o777;
+
+/// The rights of a file where there was none, as far as the process gives them out.
+const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 
 /// How the names of files begin that are not in their place yet.
 const PREFIX: &str = ".countersign-";
@@ -39,22 +46,28 @@ pub(crate) enum Target {
     New,
 }
 
-/// A new file under a name that nobody else has, beside the file that it is to replace. Unless it is put in place, nothing
-/// of it is left.
+/// A new file beside the one that it is to replace, under no name where the system can do that, and else under one that
+/// nobody else has. Unless it is put in place, nothing of it is left.
 #[derive(Debug)]
 pub(crate) struct Fresh {
-    parent: OwnedFd,
-    /// Where it is to go.
-    target: OsString,
-    /// Where it is.
-    name: String,
+    place: Place,
+    /// Where it is, if it is anywhere.
+    name: Option<String>,
     file: File,
 }
 
-impl Fresh {
-    /// Makes it for `path`, with the folders above it.
-    pub(crate) fn make(root: &Root, path: &Path) -> Result<Self, BeneathError> {
-        let (parent, target) = walk::parent(root.folder(), path, Missing::Make)?;
+/// Where a file is to go.
+#[derive(Debug)]
+struct Place {
+    parent: OwnedFd,
+    target: OsString,
+    /// The rights of the file that is there now.
+    rights: Option<Mode>,
+}
+
+impl Place {
+    fn find(root: &Root, path: &Path, missing: Missing) -> Result<Self, BeneathError> {
+        let (parent, target) = walk::parent(root.folder(), path, missing)?;
         let rights = match statat(&parent, &target, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(status) if FileType::from_raw_mode(status.st_mode) == FileType::RegularFile => {
                 Some(Mode::from_raw_mode(status.st_mode & RIGHTS))
@@ -63,17 +76,92 @@ impl Fresh {
             Err(Errno::NOENT) => None,
             Err(error) => return Err(refused(error)),
         };
-        let name = format!("{PREFIX}{:016x}", rand::random::<u64>());
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&parent, &name, flags, Mode::from_raw_mode(0o666)).map_err(refused)?;
-        let fresh = Self {
+        Ok(Self {
             parent,
             target,
+            rights,
+        })
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        let folder = |place: &Self| {
+            let status = fstat(&place.parent).ok()?;
+            Some((status.st_dev, status.st_ino))
+        };
+        self.target == other.target
+            && self.rights == other.rights
+            && folder(self).is_some_and(|own| Some(own) == folder(other))
+    }
+}
+
+impl Fresh {
+    /// Makes it for `path`, with the folders above it.
+    pub(crate) fn make(root: &Root, path: &Path) -> Result<Self, BeneathError> {
+        let place = Place::find(root, path, Missing::Make)?;
+        match Self::unnamed(place)? {
+            Ok(fresh) => Ok(fresh),
+            Err(place) => Self::named(place),
+        }
+    }
+
+    /// Makes it for `path` in such a way that nobody sees it before it is put in place. Nothing if that cannot be: folders
+    /// would have to be made, or the system needs names.
+    pub(crate) fn make_unseen(root: &Root, path: &Path) -> Result<Option<Self>, BeneathError> {
+        match Place::find(root, path, Missing::Fail) {
+            Ok(place) => Ok(Self::unnamed(place)?.ok()),
+            Err(BeneathError::Missing) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether this is what would be made for `path` now: whoever waited has to look where the way leads by now.
+    pub(crate) fn is_for(&self, root: &Root, path: &Path) -> bool {
+        let place = Place::find(root, path, Missing::Fail);
+        place.is_ok_and(|place| place.is(&self.place))
+    }
+
+    /// Gives the place back where files cannot be without a name.
+    #[cfg(target_os = "linux")]
+    fn unnamed(place: Place) -> Result<Result<Self, Place>, BeneathError> {
+        /// Where a process finds what it has open, by which a file without a name gets one.
+        static OWN_FILES: LazyLock<bool> = LazyLock::new(|| Path::new("/proc/self/fd").exists());
+        if !*OWN_FILES {
+            return Ok(Err(place));
+        }
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match openat(&place.parent, ".", flags, NEW_FILE) {
+            Ok(file) => Self::with_rights(place, None, file).map(Ok),
+            // Some file systems cannot, and some systems take it for a folder.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(Err(place)),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    /// Other systems have no files without names.
+    #[cfg(not(target_os = "linux"))]
+    fn unnamed(place: Place) -> Result<Result<Self, Place>, BeneathError> {
+        Ok(Err(place))
+    }
+
+    fn named(place: Place) -> Result<Self, BeneathError> {
+        let name = fresh_name();
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&place.parent, &name, flags, NEW_FILE).map_err(refused)?;
+        Self::with_rights(place, Some(name), file)
+    }
+
+    fn with_rights(
+        place: Place,
+        name: Option<String>,
+        file: OwnedFd,
+    ) -> Result<Self, BeneathError> {
+        let fresh = Self {
+            place,
             name,
             file: File::from(file),
         };
-        if let Some(rights) = rights {
+        if let Some(rights) = fresh.place.rights {
             fchmod(&fresh.file, rights).map_err(refused)?;
         }
         Ok(fresh)
@@ -88,30 +176,56 @@ impl Fresh {
     }
 
     /// Puts it where it is to go, and has that on the disk too.
-    pub(crate) fn put_in_place(self, target: Target) -> Result<(), BeneathError> {
+    pub(crate) fn put_in_place(mut self, target: Target) -> Result<(), BeneathError> {
+        let name = match self.name.take() {
+            Some(name) => name,
+            None => give_name(&self.file, &self.place.parent)?,
+        };
+        // From here on it is known by it, and gone with it.
+        let name = self.name.insert(name);
+        let Place {
+            parent, target: to, ..
+        } = &self.place;
         match target {
-            Target::Any => {
-                renameat(&self.parent, &self.name, &self.parent, &self.target).map_err(refused)?;
-            }
-            Target::New => rename_new(
-                &self.parent,
-                OsStr::new(&self.name),
-                &self.parent,
-                &self.target,
-            )?,
+            Target::Any => renameat(parent, &*name, parent, to).map_err(refused)?,
+            Target::New => rename_new(parent, OsStr::new(name), parent, to)?,
         }
-        sync(&self.parent);
-        sweep(&self.parent);
+        sync(parent);
+        sweep(parent);
+        self.name = None;
         Ok(())
     }
 }
 
+/// A name that nobody else has.
+fn fresh_name() -> String {
+    format!("{PREFIX}{:016x}", rand::random::<u64>())
+}
+
+/// Gives a file that has no name one in `parent`.
+#[cfg(target_os = "linux")]
+fn give_name(file: &File, parent: &OwnedFd) -> Result<String, BeneathError> {
+    use std::os::fd::AsRawFd as _;
+    let name = fresh_name();
+    let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+    // Whatever is in the way, it is not that the file to be replaced has changed.
+    linkat(CWD, &itself, parent, &name, AtFlags::SYMLINK_FOLLOW)
+        .map_err(|error| BeneathError::System(error.into()))?;
+    Ok(name)
+}
+
+/// Other systems have no files without names.
+#[cfg(not(target_os = "linux"))]
+fn give_name(_: &File, _: &OwnedFd) -> Result<String, BeneathError> {
+    Err(BeneathError::Missing)
+}
+
 impl Drop for Fresh {
     fn drop(&mut self) {
-        // After a rename there is nothing under this name any more.
-        match unlinkat(&self.parent, &self.name, AtFlags::empty()) {
+        let Some(name) = &self.name else { return };
+        match unlinkat(&self.place.parent, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => tracing::warn!(error = %error, "`{}` was left behind", self.name),
+            Err(error) => tracing::warn!(error = %error, "`{name}` was left behind"),
         }
     }
 }

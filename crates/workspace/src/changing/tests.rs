@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -97,13 +97,102 @@ fn a_plan_writes_nothing_and_says_what_would_be() {
     let after = "{\n  // why\n  \"plugin\": [\"a\", \"b@1\"]\n}\n";
     assert_eq!(plan.files[0].after.as_deref(), Some(after.as_bytes()));
     assert!(matches!(&plan.effect.acts[..], [Act::Append { value, .. }] if value == "b@1"));
-    let applied = workspace.apply(&plan).unwrap();
+    let applied = workspace.apply(&plan, Prepared::default()).unwrap();
     assert_eq!(applied.files, plan.files);
     assert_eq!(applied.digest, plan.digest());
     assert_eq!(ground.read("ws/opencode.jsonc"), after);
     let again = workspace.plan(&add("b@2")).unwrap();
     assert!(!again.changed && again.effect.acts.is_empty());
-    assert!(!workspace.apply(&again).unwrap().changed);
+    assert!(
+        !workspace
+            .apply(&again, Prepared::default())
+            .unwrap()
+            .changed
+    );
+}
+
+#[test]
+fn what_is_prepared_is_nowhere_to_be_seen_and_is_what_is_written() {
+    let ground = Ground::new();
+    let workspace = ground.workspace();
+    ground.write("ws/opencode.jsonc", "{} // mine\n");
+    let path = ground.root.path().join("ws/opencode.jsonc");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let plan = workspace.plan(&add("prepared")).unwrap();
+    let before = ground.everything();
+    let prepared = workspace.prepare(&plan).unwrap();
+    assert_eq!(ground.everything(), before, "nobody has allowed it yet");
+    drop(workspace.prepare(&plan).unwrap());
+    assert_eq!(ground.everything(), before, "and nothing is left of it");
+
+    let applied = workspace.apply(&plan, prepared).unwrap();
+    assert_eq!(applied.digest, plan.digest());
+    assert_eq!(
+        ground.read("ws/opencode.jsonc").as_bytes(),
+        plan.files[0].after.as_ref().unwrap()
+    );
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+    assert_eq!(
+        ground.everything().len(),
+        before.len(),
+        "nothing is left beside it"
+    );
+}
+
+#[test]
+fn what_was_prepared_for_other_files_is_not_what_is_written() {
+    // Somebody writes the file, changes its rights, or has another folder in the place of its folder.
+    type Meddling = fn(&Ground);
+    let meddlings: [Meddling; 3] = [
+        |ground| ground.write("ws/.opencode/openwork.json", "{ \"theirs\": 1 }\n"),
+        |ground| {
+            let path = ground.root.path().join("ws/.opencode/openwork.json");
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        },
+        |ground| {
+            let root = ground.root.path();
+            fs::rename(root.join("ws/.opencode"), root.join("taken")).unwrap();
+            ground.write("ws/.opencode/openwork.json", "{}\n");
+        },
+    ];
+    for (which, meddle) in meddlings.into_iter().enumerate() {
+        let ground = Ground::new();
+        let workspace = ground.workspace();
+        ground.write("ws/.opencode/openwork.json", "{}\n");
+        let patch = Change::PatchConfig {
+            opencode: Value::Null,
+            openwork: json!({ "ours": 2 }),
+        };
+        let plan = workspace.plan(&patch).unwrap();
+        let prepared = workspace.prepare(&plan).unwrap();
+        meddle(&ground);
+        let left = fs::metadata(ground.root.path().join("ws/.opencode/openwork.json")).unwrap();
+        workspace.apply(&plan, prepared).unwrap();
+        let text = ground.read("ws/.opencode/openwork.json");
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["ours"], 2, "{which}: {text}");
+        assert_eq!(value["theirs"] == 1, which == 0, "{which}: {text}");
+        let written = fs::metadata(ground.root.path().join("ws/.opencode/openwork.json")).unwrap();
+        assert_eq!(written.permissions(), left.permissions(), "{which}");
+        if ground.has("taken") {
+            let taken = ground.read("taken/openwork.json");
+            assert_eq!(taken, "{}\n", "what left the workspace is left alone");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_prepared_where_that_would_be_seen() {
+    let ground = Ground::new();
+    let workspace = ground.workspace();
+    let plan = workspace.plan(&skill("fresh", "Do it.\n")).unwrap();
+    let prepared = workspace.prepare(&plan).unwrap();
+    assert!(!ground.has("ws/.opencode"), "a folder would be seen");
+    workspace.apply(&plan, prepared).unwrap();
+    assert!(ground.has("ws/.opencode/skills/fresh/SKILL.md"));
 }
 
 #[test]
@@ -115,7 +204,7 @@ fn what_others_wrote_meanwhile_stays_if_the_change_means_the_same() {
         .collect();
     ground.write("ws/opencode.jsonc", "{\n  // mine\n  \"model\": \"m\"\n}\n");
     for plan in plans.iter().chain(&plans) {
-        workspace.apply(plan).unwrap();
+        workspace.apply(plan, Prepared::default()).unwrap();
     }
     let text = ground.read("ws/opencode.jsonc");
     assert!(text.contains("// mine"), "{text}");
@@ -142,13 +231,13 @@ fn a_change_that_would_mean_something_else_now_has_to_be_asked_anew() {
     );
     let before = ground.everything();
     for plan in [&set, &write] {
-        let applied = workspace.apply(plan);
+        let applied = workspace.apply(plan, Prepared::default());
         assert!(matches!(applied, Err(ApplyError::Changed)), "{applied:?}");
     }
     assert_eq!(ground.everything(), before);
     // What has come about by itself is done.
     ground.write("ws/opencode.json", "{\"model\": \"new\"}\n");
-    assert!(!workspace.apply(&set).unwrap().changed);
+    assert!(!workspace.apply(&set, Prepared::default()).unwrap().changed);
     // Whoever needs no leave writes over what is there.
     workspace.carry_out(&skill("one", "new")).unwrap();
     assert!(
@@ -237,7 +326,7 @@ fn an_import_replaces_what_it_is_told_to() {
     let change = Change::Import(Import::parse(&payload).unwrap());
     let plan = workspace.plan(&change).unwrap();
     assert_eq!(plan.files.len(), 6, "{plan:?}");
-    workspace.apply(&plan).unwrap();
+    workspace.apply(&plan, Prepared::default()).unwrap();
     assert_eq!(ground.read("ws/opencode.jsonc"), "{\n  \"only\": true\n}\n");
     assert!(!ground.has("ws/.opencode/skills/old"));
     assert!(!ground.has("ws/.opencode/commands/old.md"));

@@ -29,7 +29,52 @@ struct Step<'a> {
     fresh: Option<Fresh>,
 }
 
-pub(super) fn write(workspace: &Workspace, files: &[FileChange]) -> Result<Wrote, ApplyError> {
+/// What is to be written, on the disk already, and nowhere to be seen.
+///
+/// Whoever waits for leave has it ready: what is left then is to put it in place.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    files: Vec<(FileChange, Fresh)>,
+}
+
+impl Prepared {
+    /// Has the new content of `files` on the disk, as far as nobody can see that. More than a few are not held open.
+    pub(super) fn of(workspace: &Workspace, files: &[FileChange]) -> Result<Self, ApplyError> {
+        const MOST: usize = 4;
+        let mut prepared = Vec::new();
+        for file in files {
+            let Some(content) = &file.after else { continue };
+            if prepared.len() == MOST {
+                break;
+            }
+            let root = match file.base {
+                Base::Workspace => workspace.root(),
+                Base::Home => workspace.home().root(),
+            };
+            let root = root.map_err(failed(file))?;
+            let fresh = Fresh::make_unseen(&root, &file.path).map_err(failed(file))?;
+            if let Some(fresh) = fresh {
+                fresh.fill(content).map_err(failed(file))?;
+                prepared.push((file.clone(), fresh));
+            }
+        }
+        Ok(Self { files: prepared })
+    }
+
+    /// What was prepared for `file`, if that is still to become the same and is in the same place.
+    fn take(&mut self, root: &Root, file: &FileChange) -> Option<Fresh> {
+        let index = self.files.iter().position(|(other, _)| other == file)?;
+        let (_, fresh) = self.files.swap_remove(index);
+        fresh.is_for(root, &file.path).then_some(fresh)
+    }
+}
+
+/// Writes `files`, with what was `prepared` as far as that is still right.
+pub(super) fn write(
+    workspace: &Workspace,
+    files: &[FileChange],
+    prepared: &mut Prepared,
+) -> Result<Wrote, ApplyError> {
     let in_workspace = open_if(files, Base::Workspace, || workspace.root())?;
     let in_home = open_if(files, Base::Home, || workspace.home().root())?;
     let mut steps = Vec::new();
@@ -41,7 +86,10 @@ pub(super) fn write(workspace: &Workspace, files: &[FileChange]) -> Result<Wrote
         // There is a root for every base that a file has.
         let Some(root) = root else { continue };
         let fresh = match &file.after {
-            Some(content) => Some(prepare(root, &file.path, content).map_err(failed(file))?),
+            Some(content) => match prepared.take(root, file) {
+                Some(fresh) => Some(fresh),
+                None => Some(prepare(root, &file.path, content).map_err(failed(file))?),
+            },
             None => None,
         };
         steps.push(Step { file, root, fresh });

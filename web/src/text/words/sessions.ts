@@ -82,6 +82,7 @@ export const sessions = {
       unreachable: "cannot be reached",
       gone: "has ended",
     },
+    none: "no engine of its own",
     in: "in",
     relay: "relay",
     relayed: "Consent is relayed.",
