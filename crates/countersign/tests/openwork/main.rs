@@ -13,6 +13,7 @@ mod golden;
 mod json;
 mod jsonc;
 mod kills;
+mod later;
 mod normal;
 mod owners;
 mod portable;
