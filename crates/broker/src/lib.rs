@@ -59,6 +59,7 @@ pub use countersign_store::{
     StoreError,
 };
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -242,6 +243,11 @@ impl Broker {
     /// What time it is here.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Where everything of this server is that nobody else has any business with.
+    pub fn data_directory(&self) -> &Path {
+        &self.settings.data_directory
     }
 
     /// Fails unless the ledger answers.

@@ -1,9 +1,13 @@
 //! One write, from its plan to its announcement.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use countersign_broker::{BrokerError, to_the_end};
 use countersign_core::digest::Digest;
+use countersign_workspace::beneath::{BeneathError, Root};
 use countersign_workspace::{Act, Applied, ApplyError, Change, Plan, Prepared};
 use tokio::task::JoinHandle;
 
@@ -148,8 +152,15 @@ impl OpenWork {
     /// Has on the disk what would be written, while its approval is awaited. Whoever does not await it leaves nothing.
     fn prepare(&self, seat: &Arc<Seat>, plan: &Arc<Plan>) -> JoinHandle<Prepared> {
         let (seat, plan) = (Arc::clone(seat), Arc::clone(plan));
+        let spare = self.broker.data_directory().join("prepared");
         self.tasks.spawn_blocking(move || {
-            seat.files.prepare(&plan).unwrap_or_else(|error| {
+            let prepared = spare_folder(&spare)
+                .map_err(|source| ApplyError::Write {
+                    path: spare,
+                    source,
+                })
+                .and_then(|spare| seat.files.prepare(&plan, &spare));
+            prepared.unwrap_or_else(|error| {
                 // It is said when it is written, if it is true then.
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
@@ -200,6 +211,18 @@ impl Paths {
                     .collect()
             }
         })
+    }
+}
+
+/// The folder for what is not in its place yet: nobody else's business.
+fn spare_folder(path: &Path) -> Result<Root, BeneathError> {
+    match Root::open(path) {
+        Err(BeneathError::Missing) => {
+            let made = DirBuilder::new().mode(0o700).create(path);
+            made.map_err(BeneathError::System)?;
+            Root::open(path)
+        }
+        opened => opened,
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use countersign_core::digest::Digest;
 use serde_json::{Map, Value};
 
+use crate::beneath::Root;
 use crate::change::{Applied, ApplyError, Base, Change, FileChange, Plan, digest, object};
 use crate::commands::{self, CommandDraft};
 use crate::config::{OPENWORK, opencode_path};
@@ -41,9 +42,10 @@ impl Workspace {
         Ok(draft.finish(change.clone()))
     }
 
-    /// Has what a plan would write on the disk, where nobody sees it: for whoever has to wait before it is applied.
-    pub fn prepare(&self, plan: &Plan) -> Result<Prepared, ApplyError> {
-        Prepared::of(self, &plan.files)
+    /// Has what a plan would write on the disk, in the folder `spare`, where nobody looks for it: for whoever has to wait
+    /// before it is applied. What cannot be there is made when it is applied.
+    pub fn prepare(&self, plan: &Plan, spare: &Root) -> Result<Prepared, ApplyError> {
+        Prepared::of(self, &plan.files, spare)
     }
 
     /// Does what was planned, if it still means the same: with the files as they are now, its effect has to be equal.

@@ -8,8 +8,6 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-#[cfg(target_os = "linux")]
-use std::sync::LazyLock;
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RawMode, RenameFlags, fchmod, fstat, fsync, openat, renameat,
@@ -46,13 +44,14 @@ pub(crate) enum Target {
     New,
 }
 
-/// A new file beside the one that it is to replace, under no name where the system can do that, and else under one that
-/// nobody else has. Unless it is put in place, nothing of it is left.
+/// A new file under a name that nobody else has, beside the file that it is to replace or in a folder for such files. Unless
+/// it is put in place, nothing of it is left.
 #[derive(Debug)]
 pub(crate) struct Fresh {
     place: Place,
-    /// Where it is, if it is anywhere.
-    name: Option<String>,
+    /// Where it is.
+    folder: OwnedFd,
+    name: String,
     file: File,
 }
 
@@ -98,20 +97,67 @@ impl Fresh {
     /// Makes it for `path`, with the folders above it.
     pub(crate) fn make(root: &Root, path: &Path) -> Result<Self, BeneathError> {
         let place = Place::find(root, path, Missing::Make)?;
-        match Self::unnamed(place)? {
-            Ok(fresh) => Ok(fresh),
-            Err(place) => Self::named(place),
-        }
+        let folder = place.parent.try_clone().map_err(BeneathError::System)?;
+        let name = fresh_name();
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&folder, &name, flags, NEW_FILE).map_err(refused)?;
+        let file = File::from(file);
+        let fresh = Self {
+            place,
+            folder,
+            name,
+            file,
+        };
+        fresh.set_rights()?;
+        Ok(fresh)
     }
 
-    /// Makes it for `path` in such a way that nobody sees it before it is put in place. Nothing if that cannot be: folders
-    /// would have to be made, or the system needs names.
-    pub(crate) fn make_unseen(root: &Root, path: &Path) -> Result<Option<Self>, BeneathError> {
-        match Place::find(root, path, Missing::Fail) {
-            Ok(place) => Ok(Self::unnamed(place)?.ok()),
-            Err(BeneathError::Missing) => Ok(None),
-            Err(error) => Err(error),
+    /// Makes it for `path` in such a way that nobody sees it beside its place: it has its name in `spare`. Nothing if that
+    /// cannot be: folders would have to be made, it is elsewhere, or the system needs names.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn make_unseen(
+        root: &Root,
+        path: &Path,
+        spare: &Root,
+    ) -> Result<Option<Self>, BeneathError> {
+        use std::os::fd::AsRawFd as _;
+        let place = match Place::find(root, path, Missing::Fail) {
+            Ok(place) => place,
+            Err(BeneathError::Missing) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // Whatever a file has from its folder it has from the right one.
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let Ok(file) = openat(&place.parent, ".", flags, NEW_FILE) else {
+            return Ok(None);
+        };
+        let (file, name) = (File::from(file), fresh_name());
+        let folder = spare.folder().try_clone().map_err(BeneathError::System)?;
+        // It gets its name before it is filled: what is on the disk then is a file that is somewhere.
+        let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+        if linkat(CWD, &itself, &folder, &name, AtFlags::SYMLINK_FOLLOW).is_err() {
+            return Ok(None);
         }
+        let fresh = Self {
+            place,
+            folder,
+            name,
+            file,
+        };
+        fresh.set_rights()?;
+        sweep(&fresh.folder);
+        Ok(Some(fresh))
+    }
+
+    /// Other systems have no files without names.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn make_unseen(
+        _root: &Root,
+        _path: &Path,
+        _spare: &Root,
+    ) -> Result<Option<Self>, BeneathError> {
+        Ok(None)
     }
 
     /// Whether this is what would be made for `path` now: whoever waited has to look where the way leads by now.
@@ -120,51 +166,11 @@ impl Fresh {
         place.is_ok_and(|place| place.is(&self.place))
     }
 
-    /// Gives the place back where files cannot be without a name.
-    #[cfg(target_os = "linux")]
-    fn unnamed(place: Place) -> Result<Result<Self, Place>, BeneathError> {
-        /// Where a process finds what it has open, by which a file without a name gets one.
-        static OWN_FILES: LazyLock<bool> = LazyLock::new(|| Path::new("/proc/self/fd").exists());
-        if !*OWN_FILES {
-            return Ok(Err(place));
+    fn set_rights(&self) -> Result<(), BeneathError> {
+        match self.place.rights {
+            Some(rights) => fchmod(&self.file, rights).map_err(refused),
+            None => Ok(()),
         }
-        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
-        match openat(&place.parent, ".", flags, NEW_FILE) {
-            Ok(file) => Self::with_rights(place, None, file).map(Ok),
-            // Some file systems cannot, and some systems take it for a folder.
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(Err(place)),
-            Err(error) => Err(refused(error)),
-        }
-    }
-
-    /// Other systems have no files without names.
-    #[cfg(not(target_os = "linux"))]
-    fn unnamed(place: Place) -> Result<Result<Self, Place>, BeneathError> {
-        Ok(Err(place))
-    }
-
-    fn named(place: Place) -> Result<Self, BeneathError> {
-        let name = fresh_name();
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&place.parent, &name, flags, NEW_FILE).map_err(refused)?;
-        Self::with_rights(place, Some(name), file)
-    }
-
-    fn with_rights(
-        place: Place,
-        name: Option<String>,
-        file: OwnedFd,
-    ) -> Result<Self, BeneathError> {
-        let fresh = Self {
-            place,
-            name,
-            file: File::from(file),
-        };
-        if let Some(rights) = fresh.place.rights {
-            fchmod(&fresh.file, rights).map_err(refused)?;
-        }
-        Ok(fresh)
     }
 
     /// Has `content` in it, on the disk.
@@ -176,23 +182,15 @@ impl Fresh {
     }
 
     /// Puts it where it is to go, and has that on the disk too.
-    pub(crate) fn put_in_place(mut self, target: Target) -> Result<(), BeneathError> {
-        let name = match self.name.take() {
-            Some(name) => name,
-            None => give_name(&self.file, &self.place.parent)?,
-        };
-        // From here on it is known by it, and gone with it.
-        let name = self.name.insert(name);
-        let Place {
-            parent, target: to, ..
-        } = &self.place;
+    pub(crate) fn put_in_place(self, target: Target) -> Result<(), BeneathError> {
+        let parent = &self.place.parent;
+        let (name, to) = (OsStr::new(&self.name), &self.place.target);
         match target {
-            Target::Any => renameat(parent, &*name, parent, to).map_err(refused)?,
-            Target::New => rename_new(parent, OsStr::new(name), parent, to)?,
+            Target::Any => renameat(&self.folder, name, parent, to).map_err(refused)?,
+            Target::New => rename_new(&self.folder, name, parent, to)?,
         }
         sync(parent);
         sweep(parent);
-        self.name = None;
         Ok(())
     }
 }
@@ -202,30 +200,12 @@ fn fresh_name() -> String {
     format!("{PREFIX}{:016x}", rand::random::<u64>())
 }
 
-/// Gives a file that has no name one in `parent`.
-#[cfg(target_os = "linux")]
-fn give_name(file: &File, parent: &OwnedFd) -> Result<String, BeneathError> {
-    use std::os::fd::AsRawFd as _;
-    let name = fresh_name();
-    let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
-    // Whatever is in the way, it is not that the file to be replaced has changed.
-    linkat(CWD, &itself, parent, &name, AtFlags::SYMLINK_FOLLOW)
-        .map_err(|error| BeneathError::System(error.into()))?;
-    Ok(name)
-}
-
-/// Other systems have no files without names.
-#[cfg(not(target_os = "linux"))]
-fn give_name(_: &File, _: &OwnedFd) -> Result<String, BeneathError> {
-    Err(BeneathError::Missing)
-}
-
 impl Drop for Fresh {
     fn drop(&mut self) {
-        let Some(name) = &self.name else { return };
-        match unlinkat(&self.place.parent, name, AtFlags::empty()) {
+        // After a rename there is nothing under this name any more.
+        match unlinkat(&self.folder, &self.name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => tracing::warn!(error = %error, "`{name}` was left behind"),
+            Err(error) => tracing::warn!(error = %error, "`{}` was left behind", self.name),
         }
     }
 }

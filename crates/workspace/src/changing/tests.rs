@@ -17,7 +17,21 @@ impl Ground {
         let root = TempDir::new().unwrap();
         fs::create_dir_all(root.path().join("ws/.git")).unwrap();
         fs::create_dir_all(root.path().join("home")).unwrap();
+        fs::create_dir_all(root.path().join("spare")).unwrap();
         Self { root }
+    }
+
+    /// Prepares a plan, and holds that it can be.
+    fn prepare(&self, plan: &Plan) -> Prepared {
+        let spare = Root::open(&self.root.path().join("spare")).unwrap();
+        self.workspace().prepare(plan, &spare).unwrap()
+    }
+
+    /// How many files are in the place for what is prepared.
+    fn spare(&self) -> usize {
+        fs::read_dir(self.root.path().join("spare"))
+            .unwrap()
+            .count()
     }
 
     fn workspace(&self) -> Workspace {
@@ -120,10 +134,13 @@ fn what_is_prepared_is_nowhere_to_be_seen_and_is_what_is_written() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let plan = workspace.plan(&add("prepared")).unwrap();
     let before = ground.everything();
-    let prepared = workspace.prepare(&plan).unwrap();
-    assert_eq!(ground.everything(), before, "nobody has allowed it yet");
-    drop(workspace.prepare(&plan).unwrap());
-    assert_eq!(ground.everything(), before, "and nothing is left of it");
+    drop(ground.prepare(&plan));
+    assert_eq!(ground.everything(), before, "nothing is left of it");
+    let in_workspace = || fs::read_dir(ground.root.path().join("ws")).unwrap().count();
+    let names = in_workspace();
+    let prepared = ground.prepare(&plan);
+    assert_eq!(in_workspace(), names, "nobody has allowed it yet");
+    assert_eq!(ground.spare(), 1);
 
     let applied = workspace.apply(&plan, prepared).unwrap();
     assert_eq!(applied.digest, plan.digest());
@@ -167,7 +184,8 @@ fn what_was_prepared_for_other_files_is_not_what_is_written() {
             openwork: json!({ "ours": 2 }),
         };
         let plan = workspace.plan(&patch).unwrap();
-        let prepared = workspace.prepare(&plan).unwrap();
+        let prepared = ground.prepare(&plan);
+        assert_eq!(ground.spare(), 1);
         meddle(&ground);
         let left = fs::metadata(ground.root.path().join("ws/.opencode/openwork.json")).unwrap();
         workspace.apply(&plan, prepared).unwrap();
@@ -177,6 +195,7 @@ fn what_was_prepared_for_other_files_is_not_what_is_written() {
         assert_eq!(value["theirs"] == 1, which == 0, "{which}: {text}");
         let written = fs::metadata(ground.root.path().join("ws/.opencode/openwork.json")).unwrap();
         assert_eq!(written.permissions(), left.permissions(), "{which}");
+        assert_eq!(ground.spare(), 0);
         if ground.has("taken") {
             let taken = ground.read("taken/openwork.json");
             assert_eq!(taken, "{}\n", "what left the workspace is left alone");
@@ -189,7 +208,7 @@ fn nothing_is_prepared_where_that_would_be_seen() {
     let ground = Ground::new();
     let workspace = ground.workspace();
     let plan = workspace.plan(&skill("fresh", "Do it.\n")).unwrap();
-    let prepared = workspace.prepare(&plan).unwrap();
+    let prepared = ground.prepare(&plan);
     assert!(!ground.has("ws/.opencode"), "a folder would be seen");
     workspace.apply(&plan, prepared).unwrap();
     assert!(ground.has("ws/.opencode/skills/fresh/SKILL.md"));

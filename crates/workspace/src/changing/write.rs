@@ -29,7 +29,7 @@ struct Step<'a> {
     fresh: Option<Fresh>,
 }
 
-/// What is to be written, on the disk already, and nowhere to be seen.
+/// What is to be written, on the disk already, and nowhere to be seen in the workspace.
 ///
 /// Whoever waits for leave has it ready: what is left then is to put it in place.
 #[derive(Debug, Default)]
@@ -38,8 +38,12 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Has the new content of `files` on the disk, as far as nobody can see that. More than a few are not held open.
-    pub(super) fn of(workspace: &Workspace, files: &[FileChange]) -> Result<Self, ApplyError> {
+    /// Has the new content of `files` on the disk, in `spare`. More than a few are not held open.
+    pub(super) fn of(
+        workspace: &Workspace,
+        files: &[FileChange],
+        spare: &Root,
+    ) -> Result<Self, ApplyError> {
         const MOST: usize = 4;
         let mut prepared = Vec::new();
         for file in files {
@@ -52,7 +56,7 @@ impl Prepared {
                 Base::Home => workspace.home().root(),
             };
             let root = root.map_err(failed(file))?;
-            let fresh = Fresh::make_unseen(&root, &file.path).map_err(failed(file))?;
+            let fresh = Fresh::make_unseen(&root, &file.path, spare).map_err(failed(file))?;
             if let Some(fresh) = fresh {
                 fresh.fill(content).map_err(failed(file))?;
                 prepared.push((file.clone(), fresh));
