@@ -84,6 +84,18 @@ impl Desk {
         }
     }
 
+    /// What begins after a kill: on the ledger and the files as they are, which nobody tidied up.
+    async fn killed(&self) -> Self {
+        let copy = tempfile::tempdir().unwrap();
+        for name in ["ledger.db", "ledger.db-wal"] {
+            let from = self.folder.path().join(name);
+            if from.exists() {
+                std::fs::copy(from, copy.path().join(name)).unwrap();
+            }
+        }
+        Self::serving(copy, &self.work).await
+    }
+
     fn proposal(&self, wish: &str) -> Proposal {
         Proposal {
             workspace: self.broker.workspaces()[0].0.id,
@@ -387,15 +399,7 @@ async fn of_two_who_answer_at_once_one_wins_and_the_other_is_told() {
 async fn the_next_server_withdraws_what_the_last_one_left_before_it_serves() {
     let desk = Desk::new().await;
     let (request, ask) = desk.proposed("notes").await;
-    // What a kill leaves behind: the ledger as it is, and no task that tidies up.
-    let copy = tempfile::tempdir().unwrap();
-    for name in ["ledger.db", "ledger.db-wal"] {
-        let from = desk.folder.path().join(name);
-        if from.exists() {
-            std::fs::copy(from, copy.path().join(name)).unwrap();
-        }
-    }
-    let next = Desk::serving(copy, &desk.work).await;
+    let next = desk.killed().await;
     let over = next.store.ask(ask.id).await.unwrap().unwrap();
     assert!(
         matches!(&over.state, AskState::Withdrawn { why, .. } if *why == Withdrawal::ServerRestarted),
@@ -427,15 +431,7 @@ async fn the_next_server_finds_out_whether_what_was_allowed_was_done() {
             content,
         )
         .unwrap();
-        // What a kill leaves behind: the files and the ledger as they are, and no note of the write.
-        let copy = tempfile::tempdir().unwrap();
-        for name in ["ledger.db", "ledger.db-wal"] {
-            let from = desk.folder.path().join(name);
-            if from.exists() {
-                std::fs::copy(from, copy.path().join(name)).unwrap();
-            }
-        }
-        let next = Desk::serving(copy, &desk.work).await;
+        let next = desk.killed().await;
         let state = next.store.ask(ask.id).await.unwrap().unwrap().state;
         let expected = if is_done {
             let evidence = Evidence::FilesFound {

@@ -102,15 +102,7 @@ impl Fresh {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&folder, &name, flags, NEW_FILE).map_err(refused)?;
-        let file = File::from(file);
-        let fresh = Self {
-            place,
-            folder,
-            name,
-            file,
-        };
-        fresh.set_rights()?;
-        Ok(fresh)
+        Self::begin(place, folder, name, File::from(file))
     }
 
     /// Makes it for `path` in such a way that nobody sees it beside its place: it has its name in `spare`. Nothing if that
@@ -139,13 +131,7 @@ impl Fresh {
         if linkat(CWD, &itself, &folder, &name, AtFlags::SYMLINK_FOLLOW).is_err() {
             return Ok(None);
         }
-        let fresh = Self {
-            place,
-            folder,
-            name,
-            file,
-        };
-        fresh.set_rights()?;
+        let fresh = Self::begin(place, folder, name, file)?;
         sweep(&fresh.folder);
         Ok(Some(fresh))
     }
@@ -166,11 +152,22 @@ impl Fresh {
         place.is_ok_and(|place| place.is(&self.place))
     }
 
-    fn set_rights(&self) -> Result<(), BeneathError> {
-        match self.place.rights {
-            Some(rights) => fchmod(&self.file, rights).map_err(refused),
-            None => Ok(()),
+    fn begin(
+        place: Place,
+        folder: OwnedFd,
+        name: String,
+        file: File,
+    ) -> Result<Self, BeneathError> {
+        let fresh = Self {
+            place,
+            folder,
+            name,
+            file,
+        };
+        if let Some(rights) = fresh.place.rights {
+            fchmod(&fresh.file, rights).map_err(refused)?;
         }
+        Ok(fresh)
     }
 
     /// Has `content` in it, on the disk.
