@@ -25,7 +25,7 @@ use crate::acp::unwritten::Unwritten;
 use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
 use crate::acp::words::{Page, Words};
 use crate::acp::{Agents, Lifetime, Order, Orders, Shared, failed, tell_failure};
-use crate::kept::{end_wholly, how_it_ended, last_words};
+use crate::kept::{end_soon, end_wholly, how_it_ended, last_words};
 
 /// How long an agent's end may take to be known once its output has ended.
 const EXIT_LIMIT: Duration = Duration::from_secs(5);
@@ -370,7 +370,12 @@ impl Driver {
             Over::Ending => "Countersign was stopped".to_owned(),
         };
         let said = last_words(&self.directory);
-        end_wholly(&self.keeper, &self.directory).await;
+        match over {
+            Over::Released => end_soon(&self.keeper, &self.directory).await,
+            Over::Silent | Over::Hung | Over::Ending => {
+                end_wholly(&self.keeper, &self.directory).await;
+            }
+        }
         let reason = match said {
             Some(said) => format!("the agent ended: {why}. Its last words: {said}"),
             None => format!("the agent ended: {why}"),
