@@ -116,7 +116,7 @@ impl Stage {
         let ended = Instant::now();
         self.until_nothing_is_left().await;
         let gone = ended.elapsed();
-        self.check(&job, &words, point, victim);
+        self.check(&job, &words, point, victim).await;
         Took { live, gone }
     }
 
@@ -138,8 +138,18 @@ impl Stage {
         .await;
     }
 
+    /// Whether the agent said this in the job's session.
+    async fn was_said(&self, job: &Value, words: &str) -> bool {
+        let session = job["session"].as_str().unwrap();
+        let items = self.server.api().items(session).await;
+        let holds = |item: &Value| item["text"].as_str().is_some_and(|it| it.contains(words));
+        items
+            .iter()
+            .any(|item| item["kind"] == "text" && holds(item))
+    }
+
     /// No result is invented, and nothing is done twice.
-    fn check(&self, job: &Value, words: &str, point: &str, victim: Victim) {
+    async fn check(&self, job: &Value, words: &str, point: &str, victim: Victim) {
         let made = std::fs::read_to_string(self.server.workspace().join("made.txt"));
         let made = made.unwrap_or_default();
         let own = self.count.to_string();
@@ -154,7 +164,11 @@ impl Stage {
                 // One that was killed before it was ready could not be started.
                 let codes = ["engine_gone", "engine_unavailable"];
                 assert!(codes.contains(&code), "{place}");
-                assert!(said.is_none_or(|said| said == words), "{place}");
+                let is_known = match said {
+                    Some(said) => self.was_said(job, said).await,
+                    None => true,
+                };
+                assert!(is_known, "{place}");
                 assert!(times <= 1, "{place}");
             }
             _ => panic!("{place}"),

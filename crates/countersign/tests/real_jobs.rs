@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use countersign_testkit::git::{git, repository};
-use countersign_testkit::test_server::{Api, PATIENCE};
+use countersign_testkit::test_server::{Api, Engine, PATIENCE, Setup};
 use countersign_testkit::{StubModel, TestServer, eventually};
 use serde_json::{Value, json};
 
@@ -19,8 +19,21 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Self {
+        Self::with_files(Vec::new()).await
+    }
+
+    /// With these files in the workspace, by name and content.
+    async fn with_files(files: Vec<(String, String)>) -> Self {
         let model = StubModel::start().await;
-        let server = TestServer::with_real_opencode(BINARY, &model).await;
+        let engine = Engine::Real {
+            model: model.base_url(),
+        };
+        let setup = Setup {
+            files,
+            ..Setup::new(BINARY, engine)
+        };
+        let server = setup.start().await;
+        server.api().wait_for_engine().await;
         Self { model, server }
     }
 
@@ -68,6 +81,39 @@ async fn a_job_ends_with_the_last_words_of_the_model_or_with_the_words_of_the_pr
     let job = stage.api().job_ended(&id).await;
     assert_eq!(job["state"], "failed", "{job}");
     assert_eq!(job["failure"]["code"], "engine_refused", "{job}");
+}
+
+#[tokio::test]
+async fn a_job_thinks_as_hard_as_it_is_told_says_what_it_used_up_and_plans_if_it_may_only_read() {
+    let model = json!({ "reasoning": true, "variants": { "hard": { "reasoningEffort": "high" } } });
+    let config = json!({ "provider": { "stub": { "models": { "stub": model } } } });
+    let stage = Stage::with_files(vec![("opencode.json".to_owned(), config.to_string())]).await;
+    let mut body = task("FINAL thought about it");
+    body["effort"] = json!("hard");
+    let id = stage.api().hand_in(&body).await;
+    let job = stage.api().job_ended(&id).await;
+    assert_eq!(job["state"], "completed", "{job}");
+    let requests = stage.model.requests();
+    let is_hard = |request: &Value| request["reasoning_effort"] == "high";
+    assert!(requests.iter().any(is_hard), "{requests:?}");
+    for count in ["input_tokens", "output_tokens", "used_tokens"] {
+        assert!(job["usage"][count].as_u64() > Some(0), "{job}");
+    }
+    body["effort"] = json!("hardest");
+    let id = stage.api().hand_in(&body).await;
+    let job = stage.api().job_ended(&id).await;
+    assert_eq!(job["failure"]["code"], "engine_refused", "{job}");
+    let why = job["failure"]["message"].as_str().unwrap();
+    assert!(why.contains("hard, "), "{why}");
+
+    let mut body = task("TOOL bash: touch never.txt\nFINAL looked at it");
+    body["access"] = json!("read_only");
+    let id = stage.api().hand_in(&body).await;
+    let job = stage.api().job_ended(&id).await;
+    assert_eq!(job["state"], "completed", "{job}");
+    let session = job["session"].as_str().unwrap();
+    assert_eq!(stage.api().session(session).await["agent"], "plan");
+    assert!(!stage.server.workspace().join("never.txt").exists());
 }
 
 #[tokio::test]

@@ -371,7 +371,7 @@ impl Driver {
         };
         let said = last_words(&self.directory);
         match over {
-            Over::Released => end_soon(&self.keeper, &self.directory).await,
+            Over::Released => self.let_go().await,
             Over::Silent | Over::Hung | Over::Ending => {
                 end_wholly(&self.keeper, &self.directory).await;
             }
@@ -390,6 +390,36 @@ impl Driver {
             if !self.agents.may_try_again(&error).await {
                 break;
             }
+        }
+    }
+
+    /// Ends an agent whose job has ended. What it still says is passed over: all of its turn is in the ledger, and its
+    /// keeper would wait until somebody takes it.
+    async fn let_go(&mut self) {
+        let Self {
+            incoming,
+            out,
+            keeper,
+            directory,
+            ..
+        } = self;
+        let passing_over = async {
+            let mut is_over = false;
+            loop {
+                tokio::select! {
+                    heard = incoming.next(), if !is_over => {
+                        is_over = heard.is_none();
+                        out.acknowledge(incoming.received());
+                    }
+                    _ = out.progress(), if !out.is_idle() => {}
+                    else => break,
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = end_soon(keeper, directory) => {}
+            () = passing_over => {}
         }
     }
 

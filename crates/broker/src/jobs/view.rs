@@ -242,7 +242,7 @@ impl Broker {
         })
     }
 
-    /// A job that has ended, with its session, if that was looked for.
+    /// A job that has ended, with its session. One that ended before it had one has only the name of it.
     async fn ended_context(
         &self,
         job: Job,
@@ -250,7 +250,7 @@ impl Broker {
     ) -> Result<JobContext, BrokerError> {
         Ok(JobContext {
             workspace_path: self.path_of(&job).await?,
-            session: session.as_ref().map(|session| session.id).or(job.session),
+            session: session.as_ref().map(|session| session.id),
             native_session: session.map(|session| session.native_id),
             phase: JobPhase::of(job.kind, job.state, None, false),
             breadcrumb: None,

@@ -47,6 +47,10 @@ pub(super) fn usage(messages: &[Message], prompt: &str) -> Option<JobUsage> {
     let sum = |of: fn(&MessageTokens) -> f64| count(replies.iter().map(|it| of(&it.tokens)).sum());
     let read = |tokens: &MessageTokens| tokens.input + tokens.cache.read + tokens.cache.write;
     let cost: f64 = replies.iter().map(|message| message.cost).sum();
+    if sum(|tokens| tokens.input + tokens.output) == Some(0) {
+        // Its provider does not tell.
+        return None;
+    }
     Some(JobUsage {
         input_tokens: sum(read),
         output_tokens: sum(|tokens| tokens.output + tokens.reasoning),
