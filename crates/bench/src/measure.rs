@@ -9,6 +9,7 @@ mod fan_out;
 mod fuzz;
 mod health;
 mod inbox;
+mod jobs;
 mod messages;
 mod openwork;
 mod sessions;
@@ -52,6 +53,8 @@ pub(crate) enum Topic {
     CommandLine,
     /// Many ACP agents at once
     Sessions,
+    /// Jobs: listed, waited for, and worked off
+    Jobs,
     /// In the place of OpenWork's server
     Openwork,
     /// The ACP door, fed what no agent would say
@@ -141,6 +144,7 @@ impl Bench {
             Topic::AskToPage => self.ask_to_page().await,
             Topic::CommandLine => self.command_line().await,
             Topic::Sessions => self.sessions().await,
+            Topic::Jobs => Box::pin(self.jobs()).await,
             Topic::Openwork => Box::pin(self.openwork()).await,
             Topic::Fuzz => self.fuzz().await,
         }

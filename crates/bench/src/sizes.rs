@@ -33,6 +33,14 @@ pub(crate) struct Sizes {
     pub(crate) prompts: usize,
     /// Sessions with an agent at once.
     pub(crate) sessions: usize,
+    /// Jobs in the large ledger.
+    pub(crate) many_jobs: usize,
+    /// Calls of `status` on each ledger.
+    pub(crate) statuses: usize,
+    /// Ends of jobs that are waited for.
+    pub(crate) wakes: usize,
+    /// Jobs that are handed in at once.
+    pub(crate) queued_jobs: usize,
     /// Writes that the ledger knows of a workspace of OpenWork's before measuring begins.
     pub(crate) deeds: usize,
     /// Requests for the cheapest answers of OpenWork's in each round.
@@ -61,6 +69,10 @@ impl Sizes {
         asks_to_page: 500,
         prompts: 20,
         sessions: 200,
+        many_jobs: 50_000,
+        statuses: 40,
+        wakes: 30,
+        queued_jobs: 1_000,
         deeds: 1_000,
         reads: 16_000,
         round_trips: 300,
@@ -84,6 +96,10 @@ impl Sizes {
         asks_to_page: 50,
         prompts: 3,
         sessions: 10,
+        many_jobs: 2_000,
+        statuses: 5,
+        wakes: 3,
+        queued_jobs: 20,
         deeds: 50,
         reads: 8_000,
         round_trips: 60,

@@ -200,23 +200,25 @@ impl Agents {
 
     /// Starts a session with the agent called `name`.
     ///
-    /// It works in the path that `workspace` has here, and is called `id`.
+    /// It works in the path that `workspace` has here, and is called `id`. An agent that is not ready yet when that is
+    /// given up is ended.
     pub(crate) async fn start_session(
         &self,
         id: SessionId,
         workspace: &Workspace,
         name: &str,
         title: Option<&str>,
+        given_up: &CancellationToken,
     ) -> Result<Session, BrokerError> {
         let agent = self.0.roster.get(name).cloned();
         let agent = agent.ok_or_else(|| BrokerError::missing("engine", name))?;
-        let (this, workspace) = (self.clone(), workspace.clone());
+        let (this, workspace, given_up) = (self.clone(), workspace.clone(), given_up.clone());
         let title = title.unwrap_or_default().replace('\0', "\u{fffd}");
         // Whoever asked may not wait for it; what was begun is still brought to an end.
-        let begun = self
-            .shared()
-            .tasks
-            .spawn(async move { this.begin_session(id, &workspace, &agent, title).await });
+        let begun = self.shared().tasks.spawn(async move {
+            this.begin_session(id, &workspace, &agent, title, &given_up)
+                .await
+        });
         begun
             .await
             .unwrap_or_else(|_| Err(unavailable("the session could not be begun")))
@@ -228,8 +230,9 @@ impl Agents {
         workspace: &Workspace,
         agent: &Agent,
         title: String,
+        given_up: &CancellationToken,
     ) -> Result<Session, BrokerError> {
-        let opened = self.open(workspace, agent, Wanted::New).await?;
+        let opened = self.open(workspace, agent, Wanted::New, given_up).await?;
         let Opened {
             life,
             native_id,
@@ -319,7 +322,7 @@ impl Agents {
         match opened {
             Ok((life, taken)) => {
                 let driver = Driver::new(self.clone(), session, life, taken);
-                driver.attend(orders).await;
+                Box::pin(driver.attend(orders)).await;
             }
             Err(why) => {
                 let outcome = failed(why);
@@ -389,7 +392,19 @@ impl Agents {
             path: session.directory.clone(),
             ..workspace
         };
-        let opened = self.open(&workspace, agent, Wanted::Again(session)).await?;
+        let given_up = CancellationToken::new();
+        let opening = self.open(&workspace, agent, Wanted::Again(session), &given_up);
+        tokio::pin!(opening);
+        let opened = tokio::select! {
+            opened = &mut opening => opened?,
+            // Nothing was sent: who cancelled need not wait until the agent is there.
+            cancelled = self.until_all_cancelled(session) => {
+                given_up.cancel();
+                let opened = opening.await?;
+                cancelled?;
+                opened
+            }
+        };
         let Opened { life, taken, .. } = match opened {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),

@@ -7,6 +7,7 @@
 mod answering;
 mod attachments;
 mod closing;
+mod effort;
 mod ending;
 mod handing_in;
 mod heal;

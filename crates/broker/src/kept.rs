@@ -8,6 +8,8 @@ use countersign_engine::keeper::{Attach, Exit, Keeper, Orphan, engine_log_tail};
 
 /// How long an engine's processes get to end in order.
 const GRACE: Duration = Duration::from_secs(3);
+/// How long those of an agent get whose job has ended: two seconds after that nothing of it may be left.
+const SHORT_GRACE: Duration = Duration::from_secs(1);
 /// How much of what an engine said last is looked at.
 const TAIL: u64 = 2_000;
 
@@ -23,7 +25,11 @@ pub(crate) fn worktrees_of(data_directory: &Path, workspace: WorkspaceId) -> Pat
 
 /// Ends an engine with everything that it started.
 pub(crate) async fn stop(keeper: &Keeper) {
-    match keeper.stop(GRACE).await {
+    stop_within(keeper, GRACE).await;
+}
+
+async fn stop_within(keeper: &Keeper, grace: Duration) {
+    match keeper.stop(grace).await {
         Ok(stopped) if stopped.left > 0 => {
             tracing::error!("{} processes of an engine could not be ended", stopped.left);
         }
@@ -56,6 +62,12 @@ async fn end_orphan(orphan: Orphan) {
 /// Ends an engine with everything that it started, also if its keeper was killed meanwhile.
 pub(crate) async fn end_wholly(keeper: &Keeper, directory: &Path) {
     stop(keeper).await;
+    end_what_is_left(directory).await;
+}
+
+/// Ends an agent whose job has ended, with everything that it started.
+pub(crate) async fn end_soon(keeper: &Keeper, directory: &Path) {
+    stop_within(keeper, SHORT_GRACE).await;
     end_what_is_left(directory).await;
 }
 

@@ -22,6 +22,7 @@ mod rules;
 mod session_settings;
 mod sessions;
 mod settings;
+mod standstill;
 mod supervisor;
 mod unstoppable;
 mod usual;

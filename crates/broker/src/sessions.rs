@@ -5,6 +5,7 @@ use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Session, TranscriptItem, Turn};
 use countersign_store::NewTurn;
+use tokio_util::sync::CancellationToken;
 
 use crate::Broker;
 use crate::acp::EngineListing;
@@ -200,6 +201,7 @@ impl Broker {
                     supervisor.workspace(),
                     engine,
                     title,
+                    &CancellationToken::new(),
                 )
                 .await?;
             return self.session_context(caller, session).await;

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 
 use crate::discovery::{ServerFile, Surroundings, openwork_servers};
 use crate::exit::Failure;
+use crate::follow::Manner;
 
 mod address;
 mod refusal;
@@ -224,9 +225,17 @@ impl Connection {
     }
 
     /// Opens the event stream after `cursor`, or from now on.
-    pub(crate) async fn events(&self, cursor: Option<i64>) -> anyhow::Result<Response> {
+    pub(crate) async fn events(
+        &self,
+        cursor: Option<i64>,
+        manner: Manner,
+    ) -> anyhow::Result<Response> {
+        let path = match manner {
+            Manner::Needs => "/api/v1/events",
+            Manner::LooksOn => "/api/v1/events?bystander=true",
+        };
         let mut request = self
-            .request(Method::GET, "/api/v1/events")
+            .request(Method::GET, path)
             .header("accept", "text/event-stream");
         if let Some(cursor) = cursor {
             request = request.header("last-event-id", cursor.to_string());

@@ -34,11 +34,21 @@ pub(crate) enum News {
 
 type Frames = Pin<Box<dyn Stream<Item = Result<Sse, sse_stream::Error>> + Send>>;
 
+/// Whether a server that was started in the background has to stay for who follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// It has to.
+    Needs,
+    /// It may end: whoever looks on waits for the next one.
+    LooksOn,
+}
+
 /// A line to the event stream.
 ///
 /// [`Follow::next`] is safe to cancel: the cursor moves only with what is returned.
 pub(crate) struct Follow {
     connection: Connection,
+    manner: Manner,
     frames: Option<Frames>,
     cursor: i64,
     pause: Duration,
@@ -53,9 +63,15 @@ struct Head {
 impl Follow {
     /// Connects and returns when the server has said hello: everything after that moment will be heard.
     pub(crate) async fn begin(connection: &Connection) -> anyhow::Result<Self> {
-        let (frames, cursor) = open(connection, None).await?;
+        Self::begin_as(Manner::Needs, connection).await
+    }
+
+    /// Connects as [`Follow::begin`] does.
+    pub(crate) async fn begin_as(manner: Manner, connection: &Connection) -> anyhow::Result<Self> {
+        let (frames, cursor) = open(connection, None, manner).await?;
         Ok(Self {
             connection: connection.clone(),
+            manner,
             frames: Some(frames),
             cursor,
             pause: FIRST_PAUSE,
@@ -96,7 +112,7 @@ impl Follow {
         let opened = match self.connection.find_again() {
             Ok(connection) => {
                 self.connection = connection;
-                open(&self.connection, Some(self.cursor)).await
+                open(&self.connection, Some(self.cursor), self.manner).await
             }
             Err(error) => Err(error),
         };
@@ -144,9 +160,13 @@ impl Follow {
     }
 }
 
-async fn open(connection: &Connection, cursor: Option<i64>) -> anyhow::Result<(Frames, i64)> {
+async fn open(
+    connection: &Connection,
+    cursor: Option<i64>,
+    manner: Manner,
+) -> anyhow::Result<(Frames, i64)> {
     let greeting = async {
-        let response = connection.events(cursor).await?;
+        let response = connection.events(cursor, manner).await?;
         let mut frames: Frames = Box::pin(SseByteStream::new(response.bytes_stream()));
         loop {
             let frame = frames

@@ -72,8 +72,9 @@ pub enum OnAsk {
     Wait,
     /// They are answered with a no that the agent gets to read.
     Deny,
-    /// They are allowed once, each of them, in the name of whoever handed the job in; never a change of the mode, and
-    /// never a plan.
+    /// They are allowed once, each of them, in the name of whoever handed the job in. A change of the mode, a plan and
+    /// what is not known as a whole wait for somebody; to a question the agent is told that nobody is there, and to
+    /// decide itself.
     Allow,
 }
 

@@ -205,6 +205,16 @@ pub enum Way<'a> {
 /// The categories by which options are known to be the mode and the model.
 const MODE: &str = "mode";
 const MODEL: &str = "model";
+/// The category by which an option is known to say how hard the model is to think.
+const EFFORT: &str = "thought_level";
+/// What such an option is called by agents that do not say so.
+const EFFORT_NAMES: [&str; 5] = [
+    "effort",
+    "reasoning_effort",
+    "thought_level",
+    "thinking_level",
+    "thinking_effort",
+];
 
 impl ConfigOption {
     /// Whether it is the session's mode, or its model, as `what` says.
@@ -240,6 +250,23 @@ impl SessionSettings {
         self.options
             .iter()
             .filter(move |option| !special.contains(&Some(&option.id)))
+    }
+
+    /// The option that says how hard the model is to think. Agents that do not say what an option is about are known by
+    /// what they call it.
+    pub fn effort(&self) -> Option<&ConfigOption> {
+        let is_choice = |option: &&ConfigOption| option.selection().is_some();
+        let by_category = self.options.iter().find(|it| it.category == EFFORT);
+        let by_name = || {
+            let is_named = |option: &&ConfigOption| {
+                let id = option.id.to_ascii_lowercase().replace('-', "_");
+                EFFORT_NAMES.contains(&id.as_str())
+            };
+            self.options.iter().find(is_named)
+        };
+        by_category
+            .filter(is_choice)
+            .or_else(|| by_name().filter(is_choice))
     }
 
     fn option_for(&self, what: &str) -> Option<&ConfigOption> {

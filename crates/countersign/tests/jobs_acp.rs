@@ -6,18 +6,20 @@
 )]
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
+use countersign_testkit::git::{git, repository};
 use countersign_testkit::test_server::{Api, Engine, PATIENCE, Setup};
 use countersign_testkit::{Seed, TestServer, eventually};
 use rand::RngExt as _;
-use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 /// How long a process of a job may live after the job's end, and what a busy machine takes longer.
 const GONE_SOON: Duration = Duration::from_secs(20);
+
+/// The script of an agent that can be told how hard to think.
+const THINKING: &str = include_str!("data/thinking-agent.sh");
 
 async fn server() -> TestServer {
     Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::None)
@@ -29,38 +31,6 @@ fn task(prompt: &str) -> Value {
     json!({ "kind": "task", "prompt": prompt, "engine": "demo" })
 }
 
-async fn hand_in(api: &Api, body: &Value) -> String {
-    let made = api.post("/api/v1/jobs", body).await.expect(201);
-    made["id"].as_str().unwrap().to_owned()
-}
-
-async fn job(api: &Api, id: &str) -> Value {
-    api.get(&format!("/api/v1/jobs/{id}")).await
-}
-
-/// Waits until a job has ended, and returns it.
-async fn ended(api: &Api, id: &str) -> Value {
-    eventually(PATIENCE, "the job ends", async || {
-        let path = format!("/api/v1/jobs/{id}/ended?wait_seconds=20");
-        // A server that was killed is not there for a moment.
-        let reply = Api::send(api.request(Method::GET, &path)).await.ok()?;
-        (!reply.body["ended_at"].is_null()).then_some(reply.body)
-    })
-    .await
-}
-
-async fn state_is(api: &Api, id: &str, state: &str) -> Value {
-    eventually(PATIENCE, state, async || {
-        let job = job(api, id).await;
-        (job["state"] == state).then_some(job)
-    })
-    .await
-}
-
-async fn log(api: &Api, id: &str) -> String {
-    api.get(&format!("/api/v1/jobs/{id}/log")).await["entries"].to_string()
-}
-
 async fn no_agent_is_left(server: &TestServer) {
     eventually(GONE_SOON, "the agent has ended", async || {
         server.agents().is_empty().then_some(())
@@ -68,31 +38,13 @@ async fn no_agent_is_left(server: &TestServer) {
     .await;
 }
 
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=ada", "-c", "user.email=ada@localhost"])
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn repository(directory: &Path) {
-    git(directory, &["init", "--quiet", "--initial-branch=main"]);
-    std::fs::write(directory.join("readme.md"), "hello\n").unwrap();
-    git(directory, &["add", "--all"]);
-    git(directory, &["commit", "--quiet", "-m", "begin"]);
-}
-
 #[tokio::test]
 async fn a_job_that_is_allowed_what_it_asks_ends_with_its_last_words_and_its_changes() {
     let mut server = server().await;
     let mut body = task("EDIT made.txt one\nSAY all is done");
     body["on_ask"] = json!("allow");
-    let id = hand_in(server.api(), &body).await;
-    let job = ended(server.api(), &id).await;
+    let id = server.api().hand_in(&body).await;
+    let job = server.api().job_ended(&id).await;
     assert_eq!(job["state"], "completed", "{job}");
     assert!(
         job["result"].as_str().unwrap().contains("all is done"),
@@ -104,7 +56,7 @@ async fn a_job_that_is_allowed_what_it_asks_ends_with_its_last_words_and_its_cha
         "{job}"
     );
     assert!(server.workspace().join("made.txt").exists());
-    assert!(log(server.api(), &id).await.contains("allowed ask_"));
+    assert!(server.api().job_log_holds(&id, "allowed ask_").await);
     no_agent_is_left(&server).await;
     server.stop().await;
 }
@@ -113,8 +65,10 @@ async fn a_job_that_is_allowed_what_it_asks_ends_with_its_last_words_and_its_cha
 async fn a_headless_ask_makes_the_job_wait_until_somebody_answers() {
     let mut server = server().await;
     let api = server.api();
-    let id = hand_in(api, &task("RUN echo 1 > made.txt\nSAY went on")).await;
-    let waiting = state_is(api, &id, "waiting").await;
+    let id = api
+        .hand_in(&task("RUN echo 1 > made.txt\nSAY went on"))
+        .await;
+    let waiting = api.job_in("waiting", &id).await;
     let crumb = waiting["breadcrumb"]["text"].as_str().unwrap();
     assert!(crumb.starts_with("waiting for you: "), "{crumb}");
     let ask = waiting["open_asks"][0].as_str().unwrap().to_owned();
@@ -126,7 +80,7 @@ async fn a_headless_ask_makes_the_job_wait_until_somebody_answers() {
     api.answer(&ask, &json!({ "answer": "allow_once" }))
         .await
         .expect(200);
-    let job = ended(api, &id).await;
+    let job = api.job_ended(&id).await;
     assert_eq!(job["state"], "completed", "{job}");
     assert!(server.workspace().join("made.txt").exists());
     no_agent_is_left(&server).await;
@@ -139,12 +93,59 @@ async fn what_a_job_may_not_do_is_denied_and_the_agent_goes_on() {
     for (field, value) in [("on_ask", "deny"), ("access", "read_only")] {
         let mut body = task("RUN touch never.txt\nSAY went on");
         body[field] = json!(value);
-        let id = hand_in(server.api(), &body).await;
-        let job = ended(server.api(), &id).await;
+        let id = server.api().hand_in(&body).await;
+        let job = server.api().job_ended(&id).await;
         assert_eq!(job["state"], "completed", "{job}");
         assert!(!server.workspace().join("never.txt").exists());
-        assert!(log(server.api(), &id).await.contains("denied ask_"));
+        assert!(server.api().job_log_holds(&id, "denied ask_").await);
     }
+    no_agent_is_left(&server).await;
+}
+
+#[tokio::test]
+async fn a_question_to_a_job_that_allows_everything_is_not_left_to_run_out() {
+    let server = server().await;
+    let mut body = task("ASK Which one? | red | blue\nSAY went on");
+    body["on_ask"] = json!("allow");
+    let id = server.api().hand_in(&body).await;
+    let job = server.api().job_ended(&id).await;
+    assert_eq!(job["state"], "completed", "{job}");
+    assert!(server.api().job_log_holds(&id, "denied ask_").await);
+    let asks = server.api().get("/api/v1/asks?limit=10").await;
+    let reason = asks["asks"][0]["answer"].to_string();
+    assert!(reason.contains("decide yourself"), "{asks}");
+}
+
+#[tokio::test]
+async fn the_effort_is_set_before_the_prompt_and_an_agent_without_one_is_told_of() {
+    let setup = Setup {
+        files: vec![("agent.sh".to_owned(), THINKING.to_owned())],
+        engine_settings:
+            "[[agents]]\nname = 'thinking'\ncommand = '/bin/sh'\nargs = ['agent.sh']\n".to_owned(),
+        ..Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::None)
+    };
+    let server = setup.start().await;
+    let api = server.api();
+    let job = |engine: &str, effort: &str| json!({ "kind": "task", "prompt": "SAY hello", "engine": engine, "effort": effort });
+    let id = api.hand_in(&job("thinking", "high")).await;
+    let ended = api.job_ended(&id).await;
+    assert_eq!(ended["state"], "completed", "{ended}");
+    let heard = std::fs::read_to_string(server.workspace().join("heard")).unwrap();
+    assert_eq!(heard, "effort high\nprompt\n");
+
+    let id = api.hand_in(&job("thinking", "extreme")).await;
+    let ended = api.job_ended(&id).await;
+    assert_eq!(ended["failure"]["code"], "engine_refused", "{ended}");
+    let why = ended["failure"]["message"].as_str().unwrap();
+    assert!(why.contains("low, high"), "{why}");
+
+    let id = api.hand_in(&job("demo", "high")).await;
+    let ended = api.job_ended(&id).await;
+    assert_eq!(ended["state"], "completed", "{ended}");
+    assert!(
+        api.job_log_holds(&id, "no way to be told how hard to think")
+            .await
+    );
     no_agent_is_left(&server).await;
 }
 
@@ -153,8 +154,8 @@ async fn an_ask_that_nobody_answers_runs_out_and_the_job_still_ends() {
     let server = server().await;
     let mut body = task("RUN touch never.txt\nSAY went on");
     body["ask_expires_seconds"] = json!(1);
-    let id = hand_in(server.api(), &body).await;
-    let job = ended(server.api(), &id).await;
+    let id = server.api().hand_in(&body).await;
+    let job = server.api().job_ended(&id).await;
     // The agent is told that nobody answered, asks something else, and nobody answers that either.
     assert_eq!(job["state"], "failed", "{job}");
     assert_eq!(job["failure"]["code"], "ask_expired", "{job}");
@@ -170,25 +171,22 @@ async fn a_job_ends_by_its_deadline_by_its_idle_limit_and_by_whoever_cancels_it(
     late["deadline_seconds"] = json!(2);
     let mut idle = task("SAY begun\nWAIT");
     idle["idle_limit_seconds"] = json!(1);
-    let (late, idle) = (hand_in(api, &late).await, hand_in(api, &idle).await);
-    let stopped = hand_in(api, &task("SAY begun\nWAIT")).await;
-    state_is(api, &stopped, "running").await;
-    api.post(&format!("/api/v1/jobs/{stopped}/cancel"), &json!({}))
-        .await
-        .expect(200);
-    let cancelled = ended(api, &stopped).await;
+    let (late, idle) = (api.hand_in(&late).await, api.hand_in(&idle).await);
+    let stopped = api.hand_in(&task("SAY begun\nWAIT")).await;
+    api.job_in("running", &stopped).await;
+    api.cancel_job(&stopped).await;
+    let cancelled = api.job_ended(&stopped).await;
     assert_eq!(cancelled["state"], "cancelled", "{cancelled}");
     assert!(!cancelled["cancelled_by"].is_null());
     for (id, code) in [(&late, "deadline"), (&idle, "idle")] {
-        let job = ended(api, id).await;
+        let job = api.job_ended(id).await;
         assert_eq!(job["state"], "failed", "{job}");
         assert_eq!(job["failure"]["code"], code, "{job}");
         assert!(job["result"].as_str().unwrap().contains("begun"), "{job}");
     }
     assert!(
-        log(api, &idle)
+        api.job_log_holds(&idle, "What the engine holds is read again")
             .await
-            .contains("What the engine holds is read again")
     );
     no_agent_is_left(&server).await;
 }
@@ -197,9 +195,9 @@ async fn a_job_ends_by_its_deadline_by_its_idle_limit_and_by_whoever_cancels_it(
 async fn an_agent_that_is_killed_fails_its_job_with_what_it_had_said() {
     let server = server().await;
     let api = server.api();
-    let id = hand_in(api, &task("SAY half of it\nWAIT")).await;
+    let id = api.hand_in(&task("SAY half of it\nWAIT")).await;
     eventually(PATIENCE, "it has said something", async || {
-        let session = job(api, &id).await["session"].as_str()?.to_owned();
+        let session = api.job(&id).await["session"].as_str()?.to_owned();
         let items = api.items(&session).await;
         items
             .iter()
@@ -207,9 +205,8 @@ async fn an_agent_that_is_killed_fails_its_job_with_what_it_had_said() {
             .then_some(())
     })
     .await;
-    let agent = server.agents().remove(0);
-    kill(agent.process);
-    let job = ended(api, &id).await;
+    server.agents().remove(0).kill();
+    let job = api.job_ended(&id).await;
     assert_eq!(job["state"], "failed", "{job}");
     assert_eq!(job["failure"]["code"], "engine_gone", "{job}");
     assert!(
@@ -219,36 +216,28 @@ async fn an_agent_that_is_killed_fails_its_job_with_what_it_had_said() {
     no_agent_is_left(&server).await;
 }
 
-fn kill(process: u32) {
-    let process = i32::try_from(process).unwrap();
-    let process = rustix::process::Pid::from_raw(process).unwrap();
-    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
-}
-
 #[tokio::test]
 async fn a_job_goes_on_with_the_session_of_an_earlier_one() {
     let server = server().await;
     let api = server.api();
-    let first = hand_in(api, &task("SAY first")).await;
+    let first = api.hand_in(&task("SAY first")).await;
     let mut body = task("SAY second");
     body["resume"] = json!({ "job": first });
-    let session = ended(api, &first).await["session"].clone();
+    let session = api.job_ended(&first).await["session"].clone();
     no_agent_is_left(&server).await;
-    let second = hand_in(api, &body).await;
-    let job = ended(api, &second).await;
+    let second = api.hand_in(&body).await;
+    let job = api.job_ended(&second).await;
     assert_eq!(job["state"], "completed", "{job}");
     assert_eq!(job["session"], session);
     assert!(job["result"].as_str().unwrap().contains("second"), "{job}");
     // Of two that would talk in one session at once the second is refused.
     let mut body = task("WAIT");
     body["resume"] = json!({ "session": session });
-    let third = hand_in(api, &body).await;
-    state_is(api, &third, "running").await;
+    let third = api.hand_in(&body).await;
+    api.job_in("running", &third).await;
     api.post("/api/v1/jobs", &body).await.expect(409);
-    api.post(&format!("/api/v1/jobs/{third}/cancel"), &json!({}))
-        .await
-        .expect(200);
-    assert_eq!(ended(api, &third).await["state"], "cancelled");
+    api.cancel_job(&third).await;
+    assert_eq!(api.job_ended(&third).await["state"], "cancelled");
 }
 
 #[tokio::test]
@@ -260,14 +249,14 @@ async fn a_job_with_a_worktree_changes_nothing_else_and_is_kept_or_discarded() {
     let mut body = task("EDIT made.txt one");
     body["on_ask"] = json!("allow");
     body["worktree"] = json!(true);
-    let failed = hand_in(api, &body).await;
-    assert_eq!(ended(api, &failed).await["failure"]["code"], "worktree");
+    let failed = api.hand_in(&body).await;
+    assert_eq!(api.job_ended(&failed).await["failure"]["code"], "worktree");
 
     repository(&workspace);
     let mut jobs = Vec::new();
     for _ in 0..2 {
-        let id = hand_in(api, &body).await;
-        let job = ended(api, &id).await;
+        let id = api.hand_in(&body).await;
+        let job = api.job_ended(&id).await;
         assert_eq!(job["state"], "completed", "{job}");
         assert!(!workspace.join("made.txt").exists());
         let path = job["worktree"]["path"].as_str().unwrap().to_owned();
@@ -323,11 +312,11 @@ async fn none_is_lost(count: usize) {
     let mut clients = JoinSet::new();
     for number in 0..count {
         let (api, body) = (api.clone(), task(&format!("SAY number {number}")));
-        clients.spawn(async move { (number, hand_in(&api, &body).await) });
+        clients.spawn(async move { (number, api.hand_in(&body).await) });
     }
     let mut jobs = Vec::new();
     for (number, id) in clients.join_all().await {
-        let job = ended(api, &id).await;
+        let job = api.job_ended(&id).await;
         assert_eq!(job["state"], "completed", "{job}");
         let said = job["result"].as_str().unwrap().trim();
         assert_eq!(said, format!("number {number}"));
@@ -351,30 +340,31 @@ async fn slow_of_two_hundred_jobs_at_once_none_is_lost_and_the_caps_hold() {
 #[tokio::test]
 async fn a_job_whose_server_is_killed_goes_on_under_the_next() {
     let mut server = server().await;
-    let waiting = hand_in(server.api(), &task("RUN echo 1 >> made.txt\nSAY done")).await;
-    state_is(server.api(), &waiting, "waiting").await;
-    let slow = hand_in(server.api(), &task("SAY begun\nWAIT")).await;
-    state_is(server.api(), &slow, "running").await;
+    let waiting = server
+        .api()
+        .hand_in(&task("RUN echo 1 >> made.txt\nSAY done"))
+        .await;
+    server.api().job_in("waiting", &waiting).await;
+    let slow = server.api().hand_in(&task("SAY begun\nWAIT")).await;
+    server.api().job_in("running", &slow).await;
     server.kill();
     server.restart().await;
     let api = server.api();
-    let ask = state_is(api, &waiting, "waiting").await["open_asks"][0].clone();
+    let ask = api.job_in("waiting", &waiting).await["open_asks"][0].clone();
     let answer = json!({ "answer": "allow_once" });
     api.answer(ask.as_str().unwrap(), &answer).await.expect(200);
-    let job = ended(api, &waiting).await;
+    let job = api.job_ended(&waiting).await;
     assert_eq!(job["state"], "completed", "{job}");
     let made = std::fs::read_to_string(server.workspace().join("made.txt")).unwrap();
     assert_eq!(made, "1\n", "it was done once");
     assert_eq!(job_state(api, &slow).await, "running");
-    api.post(&format!("/api/v1/jobs/{slow}/cancel"), &json!({}))
-        .await
-        .expect(200);
-    assert_eq!(ended(api, &slow).await["state"], "cancelled");
+    api.cancel_job(&slow).await;
+    assert_eq!(api.job_ended(&slow).await["state"], "cancelled");
     no_agent_is_left(&server).await;
 }
 
 async fn job_state(api: &Api, id: &str) -> Value {
-    job(api, id).await["state"].clone()
+    api.job(id).await["state"].clone()
 }
 
 /// The server is killed at whatever instant it happens to be in, again and again: each job ends once, with its own words
@@ -391,7 +381,7 @@ async fn slow_jobs_end_whenever_the_server_is_killed() {
             ));
             body["on_ask"] = json!("allow");
             jobs.push((
-                hand_in(server.api(), &body).await,
+                server.api().hand_in(&body).await,
                 format!("{round}-{number}"),
             ));
         }
@@ -401,7 +391,7 @@ async fn slow_jobs_end_whenever_the_server_is_killed() {
         server.restart().await;
     }
     for (id, words) in &jobs {
-        let job = ended(server.api(), id).await;
+        let job = server.api().job_ended(id).await;
         match job["state"].as_str().unwrap() {
             "completed" => assert!(job["result"].as_str().unwrap().contains(words), "{job}"),
             "failed" => assert!(

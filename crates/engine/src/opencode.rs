@@ -27,6 +27,6 @@ pub use prompt::{PromptContext, PromptText};
 pub use signal::{Frame, Signal, frame};
 pub use stream::{Frames, StreamError};
 pub use wire::{
-    ListedSession, Message, Part, Permission, PermissionRule, QuestionRequest, Session,
-    SessionTime, Status, ToolReference, ToolState, Verdict,
+    CachedTokens, ListedSession, Message, MessageTokens, Part, Permission, PermissionRule,
+    QuestionRequest, Session, SessionTime, Status, ToolReference, ToolState, Verdict,
 };

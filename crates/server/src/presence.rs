@@ -11,16 +11,22 @@ pub struct Presence(Arc<Counts>);
 struct Counts {
     now: AtomicUsize,
     ever: AtomicU64,
+    bystanders: AtomicUsize,
 }
+
+/// A connection of somebody who only looks on: the server need not stay for it.
+#[derive(Debug)]
+pub(crate) struct Bystander(Presence);
 
 /// A connection, for as long as it is there.
 #[derive(Debug)]
 pub(crate) struct Visit(Presence);
 
 impl Presence {
-    /// How many connections there are.
+    /// How many connections there are of those who need the server.
     pub fn now(&self) -> usize {
-        self.0.now.load(Ordering::SeqCst)
+        let bystanders = self.0.bystanders.load(Ordering::SeqCst);
+        self.0.now.load(Ordering::SeqCst).saturating_sub(bystanders)
     }
 
     /// How many there have ever been.
@@ -33,6 +39,18 @@ impl Presence {
         self.0.now.fetch_add(1, Ordering::SeqCst);
         Visit(self.clone())
     }
+
+    /// Notes that one of the connections is a bystander's.
+    pub(crate) fn stand_by(&self) -> Bystander {
+        self.0.bystanders.fetch_add(1, Ordering::SeqCst);
+        Bystander(self.clone())
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        self.0.0.bystanders.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Drop for Visit {
@@ -44,6 +62,18 @@ impl Drop for Visit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_need_not_stay_for_a_bystander() {
+        let presence = Presence::default();
+        let connection = presence.enter();
+        let bystander = presence.stand_by();
+        assert_eq!(presence.now(), 0);
+        drop(bystander);
+        assert_eq!(presence.now(), 1);
+        drop(connection);
+        assert_eq!(presence.now(), 0);
+    }
 
     #[test]
     fn who_has_left_is_remembered_and_no_longer_there() {

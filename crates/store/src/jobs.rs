@@ -197,7 +197,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         const END: &str = "UPDATE jobs SET state = $3, failure = $4, cancelled_by = $5, result = $6, \
-             changed_files = $7, usage = $8, changed_at = $9, ended_at = $9 \
+             changed_files = $7, usage = COALESCE($8, usage), changed_at = $9, ended_at = $9 \
              WHERE id = $1 AND state = $2";
         let mut write = self.write(now).await?;
         let step = end.step();

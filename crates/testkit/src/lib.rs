@@ -9,6 +9,7 @@ pub mod acp_schema;
 pub mod event_stream;
 pub mod eventually;
 pub mod fault_proxy;
+pub mod git;
 pub mod hostile_agent;
 pub mod http;
 pub mod loopback;

@@ -15,13 +15,18 @@ use crate::process::{Launch, Program};
 use crate::{RealOpencode, StubModel, eventually, peers, ports};
 
 mod api;
+mod jobs;
 mod kept;
+mod standstill;
 
 pub use api::{Api, Reply};
 pub use kept::{KeptAgent, KeptEngine};
 
 /// How long anything may take that is waited for: the machine may be busy with other tests.
 pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The file that says where the server is to stand still.
+const STANDSTILL: &str = "standstill";
 
 /// What the server prints once it serves.
 const SERVES: &str = "countersign serves on ";
@@ -198,8 +203,10 @@ impl Setup {
             environment.push(("PATH".to_owned(), "/nonexistent".to_owned()));
         }
         let data = root.join("data").to_string_lossy().into_owned();
+        let standstill = root.join(STANDSTILL).to_string_lossy().into_owned();
         environment.extend([
             ("COUNTERSIGN_DATA".to_owned(), data),
+            ("COUNTERSIGN_STANDSTILL".to_owned(), standstill),
             ("COUNTERSIGN_LOG".to_owned(), "info".to_owned()),
             ("USER".to_owned(), "ada".to_owned()),
         ]);

@@ -4732,6 +4732,8 @@ export interface operations {
                  *     goes before it.
                  */
                 after?: number;
+                /** @description Whoever follows only looks on: a server that was started in the background need not stay for it. */
+                bystander?: boolean;
             };
             header?: never;
             path?: never;
@@ -4840,6 +4842,8 @@ export interface operations {
                 workspace?: components["schemas"]["WorkspaceId"];
                 /** @description Only those that were handed in with this session of the caller's own. */
                 group?: string;
+                /** @description Besides those of the page, all that have not ended, however old they are. There is no next page then. */
+                unended?: boolean;
                 /** @description How many; 50 if it is not said. */
                 limit?: number;
                 /** @description Only those handed in before this one: the `next` of the page before. */

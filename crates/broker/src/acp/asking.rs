@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::acp::answers;
 use crate::acp::driver::Driver;
+use crate::standstill::{self, Step};
 
 /// How often an agent may change what one request asks for.
 const CHANGES: u32 = 20;
@@ -49,7 +50,10 @@ impl Driver {
             options: asked.options,
             expires_at: shared.settings.ask_expiry.map(|life| now.after(life)),
         };
-        shared.store.open_ask(new, now).await
+        standstill::before(Step::Ask).await;
+        let opened = shared.store.open_ask(new, now).await;
+        standstill::after(Step::Ask).await;
+        opened
     }
 
     async fn take_fresh(&mut self, ask: Ask) -> Result<(), StoreError> {

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::acp::driver::Driver;
 use crate::acp::wire::{Outgoing, Purpose};
 use crate::acp::{answers, failed, hosting};
+use crate::standstill::{self, Step};
 
 /// How long an answer that is on its way may take to be with an agent that ends its turn.
 const ANSWERS_LIMIT: Duration = Duration::from_secs(2);
@@ -57,6 +58,7 @@ impl Driver {
                 if shared.store.begin_sending(ask.id, due, now).await? {
                     self.has_denied |= answers::is_no(ask);
                     self.hosting.grant(ask, &self.session);
+                    standstill::before(Step::Answer).await;
                     let purpose = Purpose::Answer(ask.id);
                     self.out.push(purpose, ask.id.to_string(), line);
                 }
@@ -82,8 +84,14 @@ impl Driver {
         let shared = self.agents.shared();
         let now = shared.clock.now();
         match (purpose, written) {
-            (Purpose::Prompt(turn), Ok(())) => shared.store.mark_turn_sent(turn, now).await,
-            (Purpose::Answer(ask), Ok(())) => self.prove(ask).await,
+            (Purpose::Prompt(turn), Ok(())) => {
+                standstill::after(Step::Prompt).await;
+                shared.store.mark_turn_sent(turn, now).await
+            }
+            (Purpose::Answer(ask), Ok(())) => {
+                standstill::after(Step::Answer).await;
+                self.prove(ask).await
+            }
             (Purpose::Reply { .. } | Purpose::Other, Ok(())) => Ok(()),
             (Purpose::Prompt(turn), Err(KeeperError::InputOver)) => {
                 self.is_unsaid |= self.turn == Some(turn);

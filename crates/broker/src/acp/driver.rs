@@ -25,7 +25,7 @@ use crate::acp::unwritten::Unwritten;
 use crate::acp::wire::{Heard, Incoming, Outgoing, Purpose};
 use crate::acp::words::{Page, Words};
 use crate::acp::{Agents, Lifetime, Order, Orders, Shared, failed, tell_failure};
-use crate::kept::{end_wholly, how_it_ended, last_words};
+use crate::kept::{end_soon, end_wholly, how_it_ended, last_words};
 
 /// How long an agent's end may take to be known once its output has ended.
 const EXIT_LIMIT: Duration = Duration::from_secs(5);
@@ -370,7 +370,12 @@ impl Driver {
             Over::Ending => "Countersign was stopped".to_owned(),
         };
         let said = last_words(&self.directory);
-        end_wholly(&self.keeper, &self.directory).await;
+        match over {
+            Over::Released => self.let_go().await,
+            Over::Silent | Over::Hung | Over::Ending => {
+                end_wholly(&self.keeper, &self.directory).await;
+            }
+        }
         let reason = match said {
             Some(said) => format!("the agent ended: {why}. Its last words: {said}"),
             None => format!("the agent ended: {why}"),
@@ -385,6 +390,36 @@ impl Driver {
             if !self.agents.may_try_again(&error).await {
                 break;
             }
+        }
+    }
+
+    /// Ends an agent whose job has ended. What it still says is passed over: all of its turn is in the ledger, and its
+    /// keeper would wait until somebody takes it.
+    async fn let_go(&mut self) {
+        let Self {
+            incoming,
+            out,
+            keeper,
+            directory,
+            ..
+        } = self;
+        let passing_over = async {
+            let mut is_over = false;
+            loop {
+                tokio::select! {
+                    heard = incoming.next(), if !is_over => {
+                        is_over = heard.is_none();
+                        out.acknowledge(incoming.received());
+                    }
+                    _ = out.progress(), if !out.is_idle() => {}
+                    else => break,
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = end_soon(keeper, directory) => {}
+            () = passing_over => {}
         }
     }
 

@@ -11,12 +11,14 @@ use countersign_engine::acp::initialize::{AgentDescription, Shape};
 use countersign_engine::acp::launch::Launch;
 use countersign_engine::keeper::Keeper;
 use countersign_store::{Run, StoreError};
+use tokio_util::sync::CancellationToken;
 
 use crate::acp::prompting::takes;
 use crate::acp::roster::find;
 use crate::acp::talk::{ENDED, Failure, Talk, greet};
 use crate::acp::{Agents, Lifetime, Shared};
-use crate::kept::{end_wholly, how_it_ended, last_words, remove_directory, run_directory};
+use crate::kept::{end_soon, how_it_ended, last_words, remove_directory, run_directory};
+use crate::standstill::{self, Step};
 
 /// How long an agent's end may take to be known once its output has ended.
 const EXIT_LIMIT: Duration = Duration::from_secs(3);
@@ -69,19 +71,20 @@ pub(super) struct Begun {
 pub(super) type Opening = Result<Result<Opened, String>, StoreError>;
 
 impl Agents {
-    /// Begins a life of `agent` in a workspace and opens a session in it. If that ends over resuming the session, another
-    /// life loads it.
+    /// Begins a life of `agent` in a workspace and opens a session in it, unless that is given up. If it ends over
+    /// resuming the session, another life loads it.
     pub(super) async fn open(
         &self,
         workspace: &countersign_core::session::Workspace,
         agent: &Agent,
         wanted: Wanted<'_>,
+        given_up: &CancellationToken,
     ) -> Opening {
-        let opened = self.open_once(workspace, agent, wanted).await?;
+        let opened = self.open_once(workspace, agent, wanted, given_up).await?;
         let opened = match (opened, wanted) {
             (Err(Failure::Resuming(why)), Wanted::Again(session)) => {
                 tracing::warn!(session.id = %session.id, "a session is loaded that was not resumed: {why}");
-                self.open_once(workspace, agent, Wanted::Loaded(session))
+                self.open_once(workspace, agent, Wanted::Loaded(session), given_up)
                     .await?
             }
             (opened, _) => opened,
@@ -94,6 +97,7 @@ impl Agents {
         workspace: &countersign_core::session::Workspace,
         agent: &Agent,
         wanted: Wanted<'_>,
+        given_up: &CancellationToken,
     ) -> Result<Result<Opened, Failure>, StoreError> {
         let told = match wanted.earlier() {
             None => None,
@@ -106,6 +110,7 @@ impl Agents {
         let greeted = tokio::select! {
             greeted = greet(&life.keeper, agent, workspace, wanted, told.unwrap_or_default()) => greeted,
             () = self.shared().ending.cancelled() => Err(Failure::Final("Countersign was stopped".to_owned())),
+            () = given_up.cancelled() => Err(Failure::Final("nobody waits for it any more".to_owned())),
         };
         match greeted {
             Ok(greeted) => Ok(Ok(Opened {
@@ -151,7 +156,10 @@ impl Agents {
             lonely_limit_s: shared.settings.lonely_limit_s,
         }
         .spec(std::env::vars_os());
-        let keeper = match Keeper::spawn(&shared.settings.own_program, &directory, &spec).await {
+        standstill::before(Step::Spawn).await;
+        let spawned = Keeper::spawn(&shared.settings.own_program, &directory, &spec).await;
+        standstill::after(Step::Spawn).await;
+        let keeper = match spawned {
             Ok(keeper) => keeper,
             Err(error) => {
                 let why = format!("{} could not be started: {error}", agent.title);
@@ -221,24 +229,26 @@ impl Agents {
         store
             .put_item(session.workspace, session.id, &key, &notice, now)
             .await?;
-        let mut head = store.head();
-        let all_cancelled = async {
-            loop {
-                head.mark_unchanged();
-                let turns = store.open_turns(session.id).await?;
-                if turns.iter().all(|turn| turn.cancelled_at.is_some())
-                    || head.changed().await.is_err()
-                {
-                    return Ok::<(), StoreError>(());
-                }
-            }
-        };
         tokio::select! {
             () = ending.cancelled() => {}
             () = tokio::time::sleep(left) => {}
-            cancelled = all_cancelled => cancelled?,
+            cancelled = self.until_all_cancelled(session) => cancelled?,
         }
         Ok(Loadable::Later)
+    }
+
+    /// Waits until no turn of a session is waited for any more.
+    pub(super) async fn until_all_cancelled(&self, session: &Session) -> Result<(), StoreError> {
+        let store = &self.shared().store;
+        let mut head = store.head();
+        loop {
+            head.mark_unchanged();
+            let turns = store.open_turns(session.id).await?;
+            if turns.iter().all(|turn| turn.cancelled_at.is_some()) || head.changed().await.is_err()
+            {
+                return Ok(());
+            }
+        }
     }
 
     /// Ends a life with everything that it started.
@@ -248,7 +258,7 @@ impl Agents {
         life: &Begun,
         why: &str,
     ) -> Result<(), StoreError> {
-        end_wholly(&life.keeper, &life.directory).await;
+        end_soon(&life.keeper, &life.directory).await;
         self.end_run(workspace, &life.run, &life.directory, why)
             .await
     }

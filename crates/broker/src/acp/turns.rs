@@ -16,6 +16,7 @@ use crate::acp::progress::{Ended, Progress};
 use crate::acp::settings::Readiness;
 use crate::acp::wire::Purpose;
 use crate::acp::{answers, failed};
+use crate::standstill::{self, Step};
 
 /// How long an agent has to end a turn that was cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(10);
@@ -137,6 +138,7 @@ impl Driver {
             // The agent has it from an earlier server.
             None => Ok(()),
             Some(Ok(parts)) => {
+                standstill::before(Step::Prompt).await;
                 let line = session::prompt(&id, &self.session.native_id, parts);
                 self.out.push(Purpose::Prompt(turn.id), id, line);
                 Ok(())
@@ -256,10 +258,12 @@ impl Driver {
         self.withdraw_all(&Withdrawal::SessionEnded).await?;
         let shared = self.agents.shared();
         let now = shared.clock.now();
+        standstill::before(Step::LastMessage).await;
         shared
             .store
             .end_turn(self.session.workspace, turn, outcome, now)
             .await?;
+        standstill::after(Step::LastMessage).await;
         shared
             .store
             .set_activity(self.session.id, Activity::Idle, now)

@@ -62,6 +62,10 @@ fn choice(job: &Job, ask: &Ask) -> Option<Choice> {
         (Access::Write, OnAsk::Deny) => deny(
             "nobody is there to allow this, and the task says that such things are not to be done: go on without it",
         ),
+        // Leave can be given in advance, an opinion cannot.
+        (Access::Write, OnAsk::Allow) if matches!(ask.subject, Subject::Question { .. }) => deny(
+            "nobody is there to answer questions: decide yourself, go on, and say in the end what you decided",
+        ),
         (Access::Write, OnAsk::Allow) => is_plain(ask).then_some(Choice::AllowOnce),
         (Access::Write, OnAsk::Wait) => None,
     }

@@ -6,6 +6,7 @@ use countersign_store::{JobEnd, StoreError};
 
 use crate::jobs::outcome::failure;
 use crate::jobs::runner::Runner;
+use crate::standstill::{self, Step};
 
 impl Runner {
     /// Ends a job with what became of its turn, or with why it was ended.
@@ -46,7 +47,10 @@ impl Runner {
             ..end
         };
         let now = broker.clock.now();
-        if broker.store.end_job(&job.id, &end, now).await? {
+        standstill::before(Step::Result).await;
+        let has_ended = broker.store.end_job(&job.id, &end, now).await?;
+        standstill::after(Step::Result).await;
+        if has_ended {
             tracing::info!(job.id = %job.id, "job `{}` has ended", job.id);
             self.clear_away(job);
         } else {

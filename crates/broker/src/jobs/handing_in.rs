@@ -11,6 +11,7 @@ use crate::error::BrokerError;
 use crate::jobs::attachments::to_json;
 use crate::jobs::view::JobContext;
 use crate::sessions::NO_ENGINE;
+use crate::standstill::{self, Step};
 use crate::supervisor::split_model;
 
 /// The longest prompt, in bytes.
@@ -244,7 +245,9 @@ impl Broker {
             changed_at: now,
             ended_at: None,
         };
+        standstill::before(Step::Row).await;
         let (job, _) = self.store.hand_in_job(&job, &attachments, now).await?;
+        standstill::after(Step::Row).await;
         tracing::info!(job.id = %job.id, "job `{}` was handed in", job.id);
         self.job_context(caller, job).await
     }

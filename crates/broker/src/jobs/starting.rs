@@ -8,6 +8,7 @@ use countersign_core::id::SessionId;
 use countersign_core::job::{FailureCode, Job, JobFailure, JobId, JobStep};
 use countersign_core::session::{Session, Workspace};
 use countersign_store::{JobEnd, StoreError};
+use tokio_util::sync::CancellationToken;
 
 use crate::Broker;
 use crate::error::BrokerError;
@@ -118,16 +119,17 @@ impl Broker {
             self.release_agent_of(&job).await;
             return Ok(());
         }
-        if job.effort.is_some() {
-            let text = "this engine has no way to be told how hard to think; it goes by its own configuration";
-            self.store.note_job(id, text, self.clock.now()).await?;
+        // What was said of the turn before stands.
+        if self.store.turn(turn).await?.is_none() {
+            let set = self.set_effort(&job, session.id).await?;
+            set.map_err(Trouble::Failed)?;
         }
         let wish = PromptWish {
             turn: Some(turn),
             text: job.prompt.clone(),
             model: job.model.clone(),
             mode: job.mode.clone(),
-            agent: job.agent.clone(),
+            agent: self.agent_for(&job).await?,
             attachments: from_json(&self.store.job_attachments(id).await?),
         };
         if let Err(error) = self.prompt(&acting(&job), session.id, wish).await
@@ -154,6 +156,17 @@ impl Broker {
     async fn is_wanted(&self, id: &JobId) -> Result<bool, StoreError> {
         let job = self.store.job(id).await?;
         Ok(job.is_some_and(|job| !job.state.is_terminal() && job.cancel_wished_at.is_none()))
+    }
+
+    /// Waits until a job that is being started is not wanted any more.
+    async fn until_unwanted(&self, id: &JobId) -> Result<(), StoreError> {
+        let mut head = self.store.head();
+        loop {
+            head.mark_unchanged();
+            if !self.is_wanted(id).await? || head.changed().await.is_err() {
+                return Ok(());
+            }
+        }
     }
 
     /// Ends the agent of a job that is over.
@@ -216,8 +229,19 @@ impl Broker {
     ) -> Result<Session, BrokerError> {
         let title = Some(job.title.as_str()).filter(|title| !title.is_empty());
         if job.engine != Session::OPENCODE {
-            let started = self.agents.start_session(id, place, &job.engine, title);
-            return started.await;
+            let given_up = CancellationToken::new();
+            let agents = &self.agents;
+            let started = agents.start_session(id, place, &job.engine, title, &given_up);
+            tokio::pin!(started);
+            return tokio::select! {
+                started = &mut started => started,
+                unwanted = self.until_unwanted(&job.id) => {
+                    given_up.cancel();
+                    let started = started.await;
+                    unwanted?;
+                    started
+                }
+            };
         }
         let link = self
             .supervisor(place.id)?

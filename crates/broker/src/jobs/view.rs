@@ -15,6 +15,8 @@ use crate::error::BrokerError;
 
 /// More ids with the same beginning than anybody looks at.
 const CANDIDATES: i64 = 20;
+/// How many jobs are listed at most because they have not ended, however old they are.
+const MOST_UNENDED: i64 = 400;
 /// How many of the newest items are looked at to say what a job does.
 const NEWEST: i64 = 5;
 /// The longest line that says what a job does, in characters.
@@ -99,10 +101,25 @@ impl Broker {
             filter.workspace = Some(only);
         }
         let mut contexts = Vec::new();
-        for job in self.store.jobs(&filter, limit).await? {
+        let mut jobs = self.store.jobs(&filter, limit).await?;
+        if filter.unended
+            && let Some(oldest) = jobs.last()
+            && i64::try_from(jobs.len()).is_ok_and(|count| count >= limit)
+        {
+            let older = self
+                .store
+                .unended_jobs_before(&filter, oldest, MOST_UNENDED);
+            let older = older.await?;
+            jobs.extend(older);
+        }
+        for job in jobs {
             let context = if job.state.is_terminal() {
-                // Most of a list has ended, and nothing more is read for it.
-                self.ended_context(job, None).await?
+                // Most of a list has ended, and little more is read for it.
+                let session = match job.session {
+                    Some(session) => self.store.session(session).await?,
+                    None => None,
+                };
+                self.ended_context(job, session).await?
             } else {
                 self.job_context(caller, job).await?
             };
@@ -225,7 +242,7 @@ impl Broker {
         })
     }
 
-    /// A job that has ended, with its session, if that was looked for.
+    /// A job that has ended, with its session. One that ended before it had one has only the name of it.
     async fn ended_context(
         &self,
         job: Job,
@@ -233,7 +250,7 @@ impl Broker {
     ) -> Result<JobContext, BrokerError> {
         Ok(JobContext {
             workspace_path: self.path_of(&job).await?,
-            session: session.as_ref().map(|session| session.id).or(job.session),
+            session: session.as_ref().map(|session| session.id),
             native_session: session.map(|session| session.native_id),
             phase: JobPhase::of(job.kind, job.state, None, false),
             breadcrumb: None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use countersign_core::ask::{Ask, AskPhase, AskState, Withdrawal};
 use countersign_core::id::{RunId, SessionId};
-use countersign_core::job::{FailureCode, Job, JobState, JobStep, Signs};
+use countersign_core::job::{FailureCode, Job, JobState, JobStep, OnAsk, Signs};
 use countersign_core::session::{Item, Session, ToolStatus, Turn, TurnOutcome};
 use countersign_engine::process::{ProcessIdentity, RUN_MARK, tree};
 use countersign_store::{AskFilter, StoreError};
@@ -21,6 +21,8 @@ const REMEDY_PATIENCE: Duration = Duration::from_secs(10);
 const SUSPICIOUS: Duration = Duration::from_secs(5);
 /// How often it is looked then.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// How often the engine's lists are read for asks that stay open.
+const ASKS_AGAIN: Duration = Duration::from_secs(30);
 /// A process may have been started this long before its tool is told of.
 const HEAD_START: Duration = Duration::from_secs(1);
 /// The newest asks of a session that are looked at.
@@ -32,6 +34,8 @@ pub(super) struct Watch {
     pub(super) session: SessionId,
     /// When it was last looked whether it has stalled.
     looked: Option<Instant>,
+    /// When the engine's lists were last read for its open asks.
+    asks_looked: Option<Instant>,
     /// What it seems to have stalled for, and since when something is done about it.
     remedy: Option<(FailureCode, Instant)>,
     /// Since when its turn has been over while something may still be said about a no.
@@ -43,6 +47,7 @@ impl Watch {
         Self {
             session,
             looked: None,
+            asks_looked: None,
             remedy: None,
             over: None,
         }
@@ -80,8 +85,26 @@ impl Runner {
         self.note_waiting(job, &asks).await?;
         if asks.is_empty() {
             self.look_for_stall(job, &session).await?;
+        } else {
+            self.look_for_lost_ask(job);
         }
         Ok(())
+    }
+
+    /// Has the engine's lists read now and then while an ask is open: one that the engine forgot would stay open, and
+    /// nobody's answer would reach anybody.
+    fn look_for_lost_ask(&mut self, job: &Job) {
+        let Some(watch) = self.watches.get_mut(&job.id) else {
+            return;
+        };
+        let pause = ASKS_AGAIN.min(Duration::from_secs(job.limits.idle_limit_seconds));
+        let looked = *watch.asks_looked.get_or_insert_with(Instant::now);
+        if looked.elapsed() >= pause
+            && let Ok(supervisor) = self.broker.supervisor(job.workspace)
+        {
+            watch.asks_looked = Some(Instant::now());
+            supervisor.look_again();
+        }
     }
 
     async fn begin_to_watch(&mut self, job: &Job, session: SessionId) -> Result<(), StoreError> {
@@ -154,8 +177,12 @@ impl Runner {
         let (step, cause) = match (job.state, asks.first()) {
             (JobState::Running, Some(ask)) => {
                 let what = ask.subject.summary();
+                let why = match job.on_ask {
+                    OnAsk::Allow => " (its terms allow only what is known as a whole)",
+                    OnAsk::Wait | OnAsk::Deny => "",
+                };
                 let text = format!(
-                    "waits for an answer to {}: {} {what}",
+                    "waits for an answer to {}{why}: {} {what}",
                     ask.id,
                     ask.subject.tool()
                 );

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::BrokerError;
+use crate::standstill::{self, Step};
 use crate::supervisor::flights::{Finding, Landing};
 use crate::supervisor::foreign::fell_with;
 use crate::supervisor::reconcile::ToolShows;
@@ -184,7 +185,10 @@ impl EngineRun {
         }
         self.flights()
             .depart(&ask.native_id, wording, parcel.perhaps_sent);
-        let landing = match self.send(ask).await {
+        standstill::before(Step::Answer).await;
+        let sent = self.send(ask).await;
+        standstill::after(Step::Answer).await;
+        let landing = match sent {
             Ok(Replied::Accepted) => Landing::Accepted,
             Ok(Replied::Unknown) => Landing::Unknown,
             Err(ClientError::Refused { status, body }) if (400..500).contains(&status) => {

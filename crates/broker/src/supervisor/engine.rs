@@ -17,6 +17,7 @@ use crate::kept::{
     end_what_is_left, find_keeper, last_words, remove_directory, run_directory, stop,
 };
 use crate::settings::EngineChoice;
+use crate::standstill::{self, Step};
 use crate::supervisor::run::EngineRun;
 use crate::supervisor::{Link, Report, Shared};
 
@@ -220,7 +221,10 @@ async fn launch(
             return Ok(Err(error.to_string()));
         }
     };
-    match Keeper::spawn(&shared.settings.own_program, &directory, &spec).await {
+    standstill::before(Step::Spawn).await;
+    let spawned = Keeper::spawn(&shared.settings.own_program, &directory, &spec).await;
+    standstill::after(Step::Spawn).await;
+    match spawned {
         Ok(keeper) => {
             report.keeper(keeper.identity());
             Ok(Ok(Kept {

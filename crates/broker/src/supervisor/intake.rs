@@ -15,6 +15,7 @@ use countersign_store::{NewAsk, Opened};
 use serde_json::Value;
 
 use crate::error::BrokerError;
+use crate::standstill::{self, Step};
 use crate::supervisor::foreign::Announced;
 use crate::supervisor::run::EngineRun;
 use crate::supervisor::verdict;
@@ -352,6 +353,7 @@ impl EngineRun {
         let shared = &self.shared;
         let session = self.session(&ask.session).await?;
         let now = shared.clock.now();
+        standstill::before(Step::Ask).await;
         let opened = shared
             .store
             .open_ask(
@@ -371,6 +373,7 @@ impl EngineRun {
                 now,
             )
             .await?;
+        standstill::after(Step::Ask).await;
         match opened {
             Opened::Fresh(ask) => {
                 tracing::info!(ask.id = %ask.id, session.id = %session.id, "ask `{}` was opened", ask.id);
@@ -478,11 +481,43 @@ impl EngineRun {
             }
             outcome = own.or(outcome);
             if let Some(outcome) = &outcome {
+                self.note_usage(session, turn, &messages).await?;
+                standstill::before(Step::LastMessage).await;
                 shared
                     .store
                     .end_turn(session.workspace, turn.id, outcome, shared.clock.now())
                     .await?;
+                standstill::after(Step::LastMessage).await;
             }
+        }
+        Ok(())
+    }
+
+    /// Notes what the turn of a job used up. How much that was is not worth failing for.
+    async fn note_usage(
+        &self,
+        session: &Session,
+        turn: &Turn,
+        messages: &[Message],
+    ) -> Result<(), BrokerError> {
+        let store = &self.shared.store;
+        if !store.is_of_job(turn.id).await? {
+            return Ok(());
+        }
+        let mut used = verdict::usage(messages, &turn.native_id);
+        if used.is_none() && messages.len() >= VERDICT_MESSAGES as usize {
+            let client = &self.link.client;
+            let read = client.messages(&session.directory, &session.native_id, OLD_MESSAGES);
+            let all: Vec<Message> = read
+                .await
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(message, _)| message)
+                .collect();
+            used = verdict::usage(&all, &turn.native_id);
+        }
+        if let Some(used) = used {
+            store.note_job_usage(turn.id, &used).await?;
         }
         Ok(())
     }

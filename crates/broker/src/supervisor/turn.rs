@@ -11,6 +11,7 @@ use countersign_store::{Attached, Store};
 
 use crate::attachments::{in_words, pointed_at};
 use crate::error::BrokerError;
+use crate::standstill::{self, Step};
 use crate::supervisor::Link;
 
 /// What the engine is to call the message of a turn.
@@ -71,12 +72,16 @@ pub(crate) async fn send_turn(
         context: attached.into_iter().map(context).collect(),
         model: turn.model.as_deref().and_then(split_model),
         agent: turn.agent.clone(),
+        // One that the model does not have is passed over by opencode; whoever started the job was told.
+        variant: store.effort_of_turn(turn.id).await?,
     };
-    if let Err(error) = link
+    standstill::before(Step::Prompt).await;
+    let taken = link
         .client
         .prompt(&session.directory, &session.native_id, &prompt)
-        .await
-    {
+        .await;
+    standstill::after(Step::Prompt).await;
+    if let Err(error) = taken {
         let outcome = TurnOutcome::Failed {
             reason: error.to_string(),
         };

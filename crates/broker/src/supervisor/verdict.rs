@@ -1,7 +1,9 @@
 //! How a turn ended, read from the messages that the engine keeps.
 
+use countersign_core::job::JobUsage;
 use countersign_core::session::TurnOutcome;
-use countersign_engine::opencode::Message;
+use countersign_core::settings::Cost;
+use countersign_engine::opencode::{Message, MessageTokens};
 
 /// Whether the engine has begun to reply to `prompt` and not written down yet how that ended: it says that
 /// a session is idle a moment before.
@@ -29,6 +31,45 @@ pub(super) fn outcome(messages: &[Message], prompt: &str) -> Option<TurnOutcome>
             (None, Some(_), None) => TurnOutcome::Cancelled,
         },
     )
+}
+
+/// What the replies to `prompt` used up; nothing if there are none, or if the oldest of them may not be among `messages`.
+pub(super) fn usage(messages: &[Message], prompt: &str) -> Option<JobUsage> {
+    if !messages.iter().any(|message| message.id == prompt) {
+        return None;
+    }
+    let replies: Vec<&Message> = messages
+        .iter()
+        .filter(|message| message.role == "assistant")
+        .filter(|message| message.parent_id.as_deref() == Some(prompt))
+        .collect();
+    let last = replies.last()?;
+    let sum = |of: fn(&MessageTokens) -> f64| count(replies.iter().map(|it| of(&it.tokens)).sum());
+    let read = |tokens: &MessageTokens| tokens.input + tokens.cache.read + tokens.cache.write;
+    let cost: f64 = replies.iter().map(|message| message.cost).sum();
+    if sum(|tokens| tokens.input + tokens.output) == Some(0) {
+        // Its provider does not tell.
+        return None;
+    }
+    Some(JobUsage {
+        input_tokens: sum(read),
+        output_tokens: sum(|tokens| tokens.output + tokens.reasoning),
+        used_tokens: count(read(&last.tokens) + last.tokens.output + last.tokens.reasoning),
+        cost: (cost > 0.0).then(|| Cost {
+            amount: cost,
+            currency: "USD".to_owned(),
+        }),
+    })
+}
+
+/// A number of tokens, as JSON has it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is looked whether it is within, and tokens are whole"
+)]
+fn count(number: f64) -> Option<u64> {
+    (0.0..9e15).contains(&number).then_some(number as u64)
 }
 
 fn last_reply<'a>(messages: &'a [Message], prompt: &str) -> Option<&'a Message> {
@@ -86,6 +127,28 @@ mod tests {
                 "{rest}"
             );
         }
+    }
+
+    #[test]
+    fn what_the_replies_of_a_turn_used_up_is_added_up() {
+        let tokens = |input: u64, output: u64| {
+            json!({ "input": input, "output": output, "reasoning": 1,
+                    "cache": { "read": 10, "write": 0 } })
+        };
+        let prompt = serde_json::from_value(json!({ "id": "msg_1", "role": "user" })).unwrap();
+        let first = assistant(&json!({ "cost": 0.5, "tokens": tokens(100, 20) }));
+        let last = assistant(&json!({ "cost": 0.25, "tokens": tokens(200, 30) }));
+        let messages = [prompt, first, last];
+        let used = usage(&messages, "msg_1").unwrap();
+        assert_eq!(used.input_tokens, Some(320));
+        assert_eq!(used.output_tokens, Some(52));
+        assert_eq!(used.used_tokens, Some(241));
+        assert!((used.cost.unwrap().amount - 0.75).abs() < 1e-9);
+        assert_eq!(
+            usage(&messages[1..], "msg_1"),
+            None,
+            "older ones may be missing"
+        );
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use countersign_api::{ErrorCode, JobList, JobView};
-use countersign_core::job::JobState;
 use countersign_core::visible::visible;
 
 use crate::Call;
@@ -12,8 +11,6 @@ use crate::exit::Failure;
 
 /// How many of the newest jobs are listed.
 const NEWEST: usize = 30;
-/// How many more are listed in each of the states that are no end.
-const UNENDED: usize = 100;
 
 /// What a piece of an id came to.
 #[derive(Debug)]
@@ -114,26 +111,11 @@ pub(super) async fn list(
             format!("&directory={}", in_path(&directory.to_string_lossy()))
         }
     };
-    let newest: JobList = connection
-        .get(&format!("/api/v1/jobs?limit={NEWEST}{of}"))
+    let list: JobList = connection
+        .get(&format!("/api/v1/jobs?limit={NEWEST}&unended=true{of}"))
         .await?
         .value;
-    let mut jobs = newest.jobs;
-    if newest.next.is_none() {
-        return Ok(jobs);
-    }
-    // Only where there are many: one that runs may be older than all of these.
-    let oldest = jobs.last().map(|view| view.created_at);
-    for state in JobState::ALL.into_iter().filter(|it| !it.is_terminal()) {
-        let name = state.name();
-        let path = format!("/api/v1/jobs?limit={UNENDED}&state={name}{of}");
-        let unended: JobList = connection.get(&path).await?.value;
-        let older = unended.jobs.into_iter();
-        jobs.extend(older.filter(|view| Some(view.created_at) < oldest));
-    }
-    jobs.sort_by_key(|view| std::cmp::Reverse(view.created_at));
-    jobs.dedup_by(|one, other| one.id == other.id);
-    Ok(jobs)
+    Ok(list.jobs)
 }
 
 #[cfg(test)]

@@ -36,12 +36,7 @@ pub(crate) async fn run(call: &mut Call<'_>, _: Candidate) -> anyhow::Result<Exi
     let directory = lookup::directory(call, None)?;
     let jobs = lookup::list(&connection, Listed::Of(&directory)).await?;
     let session = call.surroundings.variables.session();
-    // Lists leave out what the engine calls a session that has ended.
-    let found: Option<JobView> = match candidate(&jobs, session) {
-        Some(view) => Some(lookup::job(&connection, view.id.as_str()).await?.value),
-        None => None,
-    };
-    let found = found.as_ref();
+    let found = candidate(&jobs, session);
     if !call.json() {
         let line = match found {
             Some(view) => format!(

@@ -19,7 +19,7 @@ use crate::Call;
 use crate::connection::Connection;
 use crate::duration::parse;
 use crate::exit::Exit;
-use crate::follow::{Follow, News};
+use crate::follow::{Follow, Manner, News};
 use crate::launch;
 
 mod line;
@@ -115,7 +115,8 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Watch) -> anyhow::Result
             }
         }
     };
-    let follow = Follow::begin(&connection).await?;
+    // What is under way keeps the server by itself.
+    let follow = Follow::begin_as(Manner::LooksOn, &connection).await?;
     let mut watching = Watching {
         connection,
         follow,

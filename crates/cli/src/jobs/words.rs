@@ -7,8 +7,8 @@ use anyhow::Context as _;
 
 use crate::exit::Failure;
 
-/// More than a prompt is ever meant to be, and less than the server takes.
-const LONGEST: u64 = 4 << 20;
+/// More than a prompt is ever meant to be, and less than the server takes with what is put before it.
+const LONGEST: u64 = (1 << 20) - (16 << 10);
 
 /// Words that are flags where flags are read; behind the first word of a prompt they are part of it.
 const FLAGS: [&str; 6] = [
@@ -63,7 +63,7 @@ fn read_all(input: impl io::Read) -> anyhow::Result<String> {
         .context("failed to read the prompt")?;
     if text.len() as u64 > LONGEST {
         let sentence =
-            "the prompt is longer than 4 MiB; put what it is about into files and name them";
+            "the prompt is longer than a mebibyte; put what it is about into files and name them";
         return Err(Failure::Usage(sentence.to_owned()).into());
     }
     Ok(text)

@@ -48,11 +48,12 @@ impl Signs {
         if self.has_live_process || self.retrying.is_some() {
             return None;
         }
-        if self.shell_runs && self.silent > STUCK_AFTER.min(self.idle_limit) {
-            return Some(FailureCode::ToolStuck);
-        }
+        // A command whose ask was lost has no process because it never began.
         if self.ask_was_lost && self.silent > LOST_AFTER.min(self.idle_limit) {
             return Some(FailureCode::AskLost);
+        }
+        if self.shell_runs && self.silent > STUCK_AFTER.min(self.idle_limit) {
+            return Some(FailureCode::ToolStuck);
         }
         (self.silent > self.idle_limit).then_some(FailureCode::Idle)
     }
@@ -104,6 +105,15 @@ mod tests {
             (
                 Signs {
                     silent: minute,
+                    ask_was_lost: true,
+                    ..WELL
+                },
+                Some(FailureCode::AskLost),
+            ),
+            (
+                Signs {
+                    silent: minute,
+                    shell_runs: true,
                     ask_was_lost: true,
                     ..WELL
                 },

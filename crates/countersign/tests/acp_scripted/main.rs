@@ -7,4 +7,5 @@ mod drafting;
 mod opening;
 mod refusing;
 mod scene;
+mod stalling;
 mod surviving;

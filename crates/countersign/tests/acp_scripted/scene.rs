@@ -30,6 +30,17 @@ impl Scene {
 
     /// A session with an agent of this manner; `settings` are more lines of the configuration.
     pub(crate) async fn with(manner: Manner, settings: &str) -> Self {
+        let mut scene = Self::begin(manner, settings).await;
+        scene.session = scene.server.api().start_session_with(AGENT).await;
+        scene
+    }
+
+    /// A server with an agent of this manner, and no session yet.
+    pub(crate) async fn without_session(manner: Manner) -> Self {
+        Self::begin(manner, "").await
+    }
+
+    async fn begin(manner: Manner, settings: &str) -> Self {
         let kept = tempfile::tempdir().expect("a directory can be made");
         let tape = kept.path().join("tape.jsonl");
         let protocol = if manner.is_two { "two" } else { "one" };
@@ -45,14 +56,28 @@ impl Scene {
             ),
             ..Setup::new(env!("CARGO_BIN_EXE_countersign"), Engine::None)
         };
-        let server = setup.start().await;
-        let session = server.api().start_session_with(AGENT).await;
         Self {
-            server,
-            session,
+            server: setup.start().await,
+            session: String::new(),
             tape,
             _kept: kept,
         }
+    }
+
+    /// Waits until an agent runs.
+    pub(crate) async fn an_agent_is_there(&self) {
+        eventually(PATIENCE, "the agent runs", async || {
+            (!self.server.agents().is_empty()).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until no agent runs.
+    pub(crate) async fn no_agent_is_left(&self) {
+        eventually(PATIENCE, "the agent has ended", async || {
+            self.server.agents().is_empty().then_some(())
+        })
+        .await;
     }
 
     /// Has the agent do these steps in a turn.
@@ -219,6 +244,13 @@ pub(crate) fn change(call: &str, command: &str) -> String {
         "sessionUpdate": "tool_call_update",
         "toolCallId": call,
         "rawInput": { "command": command, "cwd": "$CWD" },
+    }))
+}
+
+/// News about a tool call: how it stands.
+pub(crate) fn change_status(call: &str, status: &str) -> String {
+    update(&json!({
+        "sessionUpdate": "tool_call_update", "toolCallId": call, "status": status,
     }))
 }
 

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use countersign_testkit::eventually;
 use countersign_testkit::test_server::PATIENCE;
 use rustix::process::{Pid, getsid};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::ChildStdout;
 
 use crate::place::{Place, end_of, is_there, server_of};
 
@@ -45,11 +47,30 @@ async fn ten_commands_at_once_start_one_server_and_lose_no_job() {
     assert_eq!(log.permissions().mode() & 0o777, 0o600);
 }
 
+/// Waits until a watcher has told a line that holds `text`.
+async fn told(lines: &mut Lines<BufReader<ChildStdout>>, text: &str) {
+    let heard = async {
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if line.contains(text) {
+                return;
+            }
+        }
+        panic!("the watcher ended before it told `{text}`");
+    };
+    let heard = tokio::time::timeout(PATIENCE, heard).await;
+    heard.unwrap_or_else(|_| panic!("the watcher never told `{text}`"));
+}
+
 #[tokio::test]
 async fn a_server_without_anything_to_do_ends_and_the_next_command_starts_another() {
     let place = Place::new().with("COUNTERSIGN_IDLE_EXIT_S", "1");
     let id = place.begin(&[], "WAIT").await;
     let first = place.server().expect("it serves");
+    // Somebody who only looks on is no reason to stay.
+    let watch = ["watch", "--limit", "none", "--every", "1s"];
+    let mut watching = place.command(&watch).spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    told(&mut lines, &id).await;
     // Longer than it would stay without a job.
     let still = place
         .run(&["wait-and-result", &id, "--max-wait", "3"])
@@ -57,9 +78,7 @@ async fn a_server_without_anything_to_do_ends_and_the_next_command_starts_anothe
     still.expect_code(2);
     assert_eq!(place.server(), Some(first));
     place.run(&["cancel", &id]).await.expect_success();
-    // Somebody who is connected is reason enough to stay.
-    place.run(&["watch", "--limit", "3s"]).await.expect_code(2);
-    assert_eq!(place.server(), Some(first));
+    told(&mut lines, &format!("{id} TERMINAL=cancelled")).await;
     eventually(PATIENCE, "the server ends by itself", async || {
         (!is_there(first)).then_some(())
     })
@@ -67,9 +86,14 @@ async fn a_server_without_anything_to_do_ends_and_the_next_command_starts_anothe
     for left in ["server.json", "countersign.sock"] {
         assert!(!place.data().join(left).exists(), "{left} is left");
     }
-    let told = place.job(&id).await;
-    assert_eq!(told["status"], "cancelled");
+    let job = place.job(&id).await;
+    assert_eq!(job["status"], "cancelled");
     assert_ne!(place.server(), Some(first));
+    // Whoever looked on is told of what the next server does.
+    let next = place.begin(&[], "WAIT").await;
+    told(&mut lines, &next).await;
+    place.run(&["cancel", &next]).await.expect_success();
+    told(&mut lines, &format!("{next} TERMINAL=cancelled")).await;
 }
 
 #[tokio::test]

@@ -269,3 +269,28 @@ async fn a_failure_says_which_limit_it_was_and_what_to_do() {
     missing.expect_code(1);
     assert!(missing.stderr.contains("nobody"), "{missing:?}");
 }
+
+#[tokio::test]
+async fn what_is_gone_on_with_is_never_a_job_that_ended_before_it_had_a_session() {
+    let place = Place::new();
+    let said = ["task", "--engine", "demo", "--json", "SAY one"];
+    let first = place.run_in("elsewhere", &said).await;
+    let first = first.expect_success().json();
+    // There is no repository, so there is no worktree either.
+    let failed = ["task", "--engine", "demo", "--worktree", "SAY two"];
+    let failed = place.run_in("elsewhere", &failed).await;
+    failed.expect_code(1);
+    let again = [
+        "task",
+        "--engine",
+        "demo",
+        "--json",
+        "--resume",
+        "last",
+        "SAY three",
+    ];
+    let resumed = place.run_in("elsewhere", &again).await;
+    let resumed = resumed.expect_success().json();
+    assert_eq!(resumed["job"]["session"], first["job"]["session"]);
+    assert_eq!(resumed["job"]["resumeSessionId"], first["job"]["id"]);
+}

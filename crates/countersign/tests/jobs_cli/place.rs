@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use countersign_testkit::eventually;
+use countersign_testkit::git::git;
 use countersign_testkit::test_server::{PATIENCE, Printed};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, test_kill_process};
@@ -59,13 +60,7 @@ impl Place {
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
-        let done = std::process::Command::new("git")
-            .args(arguments)
-            .current_dir(self.path("repo"))
-            .output()
-            .expect("git is there");
-        assert!(done.status.success(), "{arguments:?}: {done:?}");
-        String::from_utf8_lossy(&done.stdout).into_owned()
+        git(&self.path("repo"), arguments)
     }
 
     /// A command in the repository, not yet started.

@@ -97,6 +97,16 @@ struct Health {
 }
 
 #[derive(Deserialize)]
+struct NamedAgent {
+    name: String,
+    /// `primary`, `subagent` or `all`.
+    #[serde(default)]
+    mode: String,
+    #[serde(default)]
+    hidden: bool,
+}
+
+#[derive(Deserialize)]
 struct MessageWithParts {
     info: Message,
     #[serde(default)]
@@ -161,6 +171,42 @@ impl Opencode {
             servers.keys().map(String::as_str),
             &agents,
         ))
+    }
+
+    /// The names of the agents that a person can talk to in `directory`.
+    pub async fn agent_names(&self, directory: &str) -> Result<Vec<String>, ClientError> {
+        let agents: Vec<NamedAgent> = optional(self.get("/agent", directory).await)?;
+        let can_be_talked_to = |agent: &NamedAgent| agent.mode != "subagent" && !agent.hidden;
+        let names = agents.into_iter().filter(can_be_talked_to);
+        Ok(names.map(|agent| agent.name).collect())
+    }
+
+    /// The variants that a model has in `directory`; nothing if the model is not known. Without a model the one of the
+    /// configuration is meant.
+    pub async fn variants(
+        &self,
+        directory: &str,
+        model: Option<&str>,
+    ) -> Result<Option<Vec<String>>, ClientError> {
+        let usual: Value = match model {
+            Some(_) => Value::Null,
+            None => self.get("/config", directory).await?,
+        };
+        let model = model.or_else(|| usual["model"].as_str());
+        let Some((provider, model)) = model.and_then(|model| model.split_once('/')) else {
+            return Ok(None);
+        };
+        let listed: Value = self.get("/config/providers", directory).await?;
+        let providers = listed["providers"].as_array();
+        let mut providers = providers.into_iter().flatten();
+        let found = providers.find(|it| it["id"] == provider);
+        let found = found.and_then(|provider| provider["models"].get(model));
+        Ok(found.map(|model| {
+            let variants = model["variants"].as_object();
+            variants
+                .map(|all| all.keys().cloned().collect())
+                .unwrap_or_default()
+        }))
     }
 
     /// Makes a session that has `rules` last.

@@ -16,6 +16,8 @@ pub struct PromptText {
     pub model: Option<(String, String)>,
     /// The agent.
     pub agent: Option<String>,
+    /// The variant of the model: how hard it is to think.
+    pub variant: Option<String>,
 }
 
 /// Something that comes along with the words.
@@ -67,6 +69,9 @@ impl PromptText {
         if let Some(agent) = &self.agent {
             body["agent"] = agent.as_str().into();
         }
+        if let Some(variant) = &self.variant {
+            body["variant"] = variant.as_str().into();
+        }
         body
     }
 }
@@ -90,6 +95,7 @@ mod tests {
             ],
             model: None,
             agent: None,
+            variant: Some("high".to_owned()),
         };
         let body = prompt.body();
         let ids: Vec<&str> = body["parts"]
@@ -102,6 +108,7 @@ mod tests {
         assert!(ids.is_sorted());
         assert_eq!(body["parts"][1]["synthetic"], true);
         assert_eq!(body["parts"][2]["url"], "data:image/png;base64,AAAA");
+        assert_eq!(body["variant"], "high");
         assert_eq!(body, prompt.body());
     }
 }

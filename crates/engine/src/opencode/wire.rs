@@ -157,6 +157,40 @@ pub struct Message {
     /// When things happened to it.
     #[serde(default)]
     pub time: MessageTime,
+    /// What was paid for it, in US dollars.
+    #[serde(default)]
+    pub cost: f64,
+    /// How many tokens it took.
+    #[serde(default)]
+    pub tokens: MessageTokens,
+}
+
+/// How many tokens a message took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+pub struct MessageTokens {
+    /// What the model read anew.
+    #[serde(default)]
+    pub input: f64,
+    /// What it wrote.
+    #[serde(default)]
+    pub output: f64,
+    /// What it thought.
+    #[serde(default)]
+    pub reasoning: f64,
+    /// What it knew from before.
+    #[serde(default)]
+    pub cache: CachedTokens,
+}
+
+/// How many tokens of a message the provider had kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+pub struct CachedTokens {
+    /// Read from what was kept.
+    #[serde(default)]
+    pub read: f64,
+    /// Kept for later.
+    #[serde(default)]
+    pub write: f64,
 }
 
 /// When things happened to a message.

@@ -29,6 +29,9 @@ pub(crate) struct EventQuery {
     /// goes before it.
     #[param(minimum = 0)]
     after: Option<i64>,
+    /// Whoever follows only looks on: a server that was started in the background need not stay for it.
+    #[serde(default)]
+    bystander: bool,
 }
 
 /// Follows what happens, as server-sent events.
@@ -48,10 +51,12 @@ pub(crate) async fn follow_events(
     let cursor = cursor(&headers, &query)?;
     let place = server.streams.enter(&admitted);
     let only = admitted.caller.workspace();
+    let bystander = query.bystander.then(|| server.settings.presence.stand_by());
     let follower = Follower::start(server, place, only, cursor).await?;
-    let frames = stream::unfold(follower, async |mut follower| {
+    let following = (follower, bystander);
+    let frames = stream::unfold(following, async |(mut follower, bystander)| {
         let bytes = follower.next().await?;
-        Some((Ok::<_, Infallible>(bytes), follower))
+        Some((Ok::<_, Infallible>(bytes), (follower, bystander)))
     });
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),

@@ -80,6 +80,9 @@ pub(crate) struct JobQuery {
     workspace: Option<WorkspaceId>,
     /// Only those that were handed in with this session of the caller's own.
     group: Option<String>,
+    /// Besides those of the page, all that have not ended, however old they are. There is no next page then.
+    #[serde(default)]
+    unended: bool,
     /// How many; 50 if it is not said.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<i64>,
@@ -116,7 +119,15 @@ pub(crate) async fn list_jobs(
         workspace: around.or(query.workspace),
         group: query.group,
         before: query.before,
+        unended: query.unended,
     };
+    if query.unended {
+        let contexts = broker.jobs(&admitted.caller, filter, limit).await?;
+        return Ok(Json(JobList {
+            jobs: contexts.into_iter().map(in_short).collect(),
+            next: None,
+        }));
+    }
     let mut contexts = broker.jobs(&admitted.caller, filter, limit + 1).await?;
     // The one more than was wished for tells that there is a next page.
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);

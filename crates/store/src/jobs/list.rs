@@ -20,6 +20,8 @@ pub struct JobFilter {
     pub group: Option<String>,
     /// Only those that were handed in before this one.
     pub before: Option<JobId>,
+    /// Those too that have not ended, however old they are.
+    pub unended: bool,
 }
 
 /// How many jobs of an engine in a workspace hold a place.
@@ -104,6 +106,35 @@ impl Store {
                 .bind(state)
                 .bind(before)
                 .bind(filter.before.as_ref().map(JobId::as_str))
+                .bind(limit)
+                .fetch_all(connection)
+                .await?
+        });
+        rows.into_iter().map(Job::try_from).collect()
+    }
+
+    /// The jobs of the filter's workspace and group that have not ended and are older than `than`, newest first.
+    pub async fn unended_jobs_before(
+        &self,
+        filter: &JobFilter,
+        than: &Job,
+        limit: i64,
+    ) -> Result<Vec<Job>, StoreError> {
+        const LIST: &str = select_jobs!(
+            "SUBSTR(jobs.prompt, 1, 500)",
+            "jobs.result",
+            "WHERE jobs.state IN ('queued', 'starting', 'running', 'waiting') \
+             AND (CAST($1 AS TEXT) IS NULL OR jobs.workspace = $1) \
+             AND (CAST($2 AS TEXT) IS NULL OR jobs.caller_group = $2) \
+             AND (jobs.created_at < $3 OR (jobs.created_at = $3 AND jobs.id < $4)) \
+             ORDER BY jobs.created_at DESC, jobs.id DESC LIMIT $5"
+        );
+        let rows: Vec<JobRow> = on_db!(&self.db, |connection| {
+            query(LIST)
+                .bind(filter.workspace.map(|id| id.to_string()))
+                .bind(filter.group.clone())
+                .bind(than.created_at.as_micros())
+                .bind(than.id.as_str())
                 .bind(limit)
                 .fetch_all(connection)
                 .await?

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use countersign_core::ask::Ask;
 use countersign_core::id::{RunId, SessionId, TurnId};
+use countersign_core::job::JobUsage;
 use countersign_core::session::TranscriptItem;
 use countersign_core::time::Timestamp;
 
@@ -13,6 +14,7 @@ use crate::asks::{AskRow, select_asks};
 use crate::database::{Tx, on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::sql::query;
+use crate::write::to_json;
 
 /// How often the turn of a job is sent again because its engine died over it: an engine that always dies over it would
 /// do so for ever.
@@ -28,12 +30,15 @@ row! {
 }
 
 /// How long an ask of a session stays open because a job of that session, or of the one that started it, says so.
+///
+/// Every ask that is opened looks here. Where no job is at work, which an index of those tells, nothing is looked for.
 pub(crate) async fn expiry_by_job(
     tx: &mut Tx,
     session: SessionId,
 ) -> Result<Option<Duration>, StoreError> {
     const GET: &str = "WITH RECURSIVE family (id, parent) AS ( \
-             SELECT id, parent FROM sessions WHERE id = $1 \
+             SELECT id, parent FROM sessions WHERE id = $1 AND EXISTS ( \
+                 SELECT 1 FROM jobs WHERE state IN ('starting', 'running', 'waiting')) \
              UNION SELECT sessions.id, sessions.parent FROM sessions JOIN family ON sessions.id = family.parent) \
          SELECT MIN(jobs.ask_expires_s) FROM jobs JOIN family ON jobs.session = family.id \
          WHERE jobs.state IN ('starting', 'running', 'waiting')";
@@ -49,6 +54,43 @@ pub(crate) async fn expiry_by_job(
 }
 
 impl Store {
+    /// How hard the model is to think in a turn, if the turn is a job's that says so.
+    pub async fn effort_of_turn(&self, turn: TurnId) -> Result<Option<String>, StoreError> {
+        const GET: &str = "SELECT effort FROM jobs WHERE turn = $1 AND effort IS NOT NULL";
+        let row: Option<(String,)> = on_db!(&self.db, |connection| {
+            query(GET)
+                .bind(turn.to_string())
+                .fetch_optional(connection)
+                .await?
+        });
+        Ok(row.map(|(effort,)| effort))
+    }
+
+    /// Whether a turn is a job's.
+    pub async fn is_of_job(&self, turn: TurnId) -> Result<bool, StoreError> {
+        const COUNT: &str = "SELECT COUNT(*) FROM jobs WHERE turn = $1";
+        let (count,): (i64,) = on_db!(&self.db, |connection| {
+            query(COUNT)
+                .bind(turn.to_string())
+                .fetch_one(connection)
+                .await?
+        });
+        Ok(count > 0)
+    }
+
+    /// Notes what the turn of a job used up, for when the job ends.
+    pub async fn note_job_usage(&self, turn: TurnId, usage: &JobUsage) -> Result<(), StoreError> {
+        const SET: &str = "UPDATE jobs SET usage = $2 WHERE turn = $1 AND ended_at IS NULL";
+        on_db!(&self.db, |connection| {
+            query(SET)
+                .bind(turn.to_string())
+                .bind(to_json(usage))
+                .execute(connection)
+                .await?;
+        });
+        Ok(())
+    }
+
     /// The open asks of a session and of the sessions of its sub-agents, oldest first.
     pub async fn open_asks_of_family(&self, session: SessionId) -> Result<Vec<Ask>, StoreError> {
         const LIST: &str = select_asks!(
