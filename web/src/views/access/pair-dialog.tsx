@@ -15,7 +15,7 @@ import { Visible } from "../../parts/visible.tsx";
 import { now } from "../../state/clock.ts";
 import { me } from "../../state/identity.ts";
 import { linkForPhone } from "../../state/pairing-link.ts";
-import { PEOPLES_ROLES, roleOf } from "../../state/roles.ts";
+import { PEOPLES_ROLES } from "../../state/roles.ts";
 import { duration } from "../../text/duration.ts";
 import { words } from "../../text/words.ts";
 import { deviceOf } from "./devices.tsx";
@@ -26,7 +26,8 @@ const LOOK_MS = 1500;
 export function PairDialog(props: { close: () => void; paired: () => void }) {
   const title = createUniqueId();
   const [name, setName] = createSignal(me().actor.name);
-  const [role, setRole] = createSignal<Role>(roleOf(me().grants) ?? "collaborator");
+  // What a phone is for most of all; whoever wants more says so.
+  const [role, setRole] = createSignal<Role>("approver");
   const [pairing, setPairing] = createSignal<PairingView & { known: ReadonlySet<string> }>();
   const [came, setCame] = createSignal<Token>();
   const [problem, setProblem] = createSignal<string>();
