@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { codeIn, fragmentOf, pairingCode, parseRoute, type Route } from "./router.ts";
+import { ACCESS_PARTS, codeIn, fragmentOf, LEDGER_PARTS, pairingCode, parseRoute, type Route } from "./router.ts";
 
 test("every route is read back from its own address", () => {
   const routes: Route[] = [
@@ -9,6 +9,8 @@ test("every route is read back from its own address", () => {
     { page: "history", ask: "ask_01jcz5x8" },
     { page: "sessions" },
     { page: "session", session: "session_01jcz5x8" },
+    ...ACCESS_PARTS.map((part) => ({ page: "access", part }) as const),
+    ...LEDGER_PARTS.map((part) => ({ page: "ledger", part }) as const),
   ];
   for (const route of routes) expect(parseRoute(fragmentOf(route))).toEqual(route);
 });

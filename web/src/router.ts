@@ -10,7 +10,16 @@ export type Route =
   | { page: "ask"; ask: string }
   | { page: "history"; ask?: string }
   | { page: "sessions" }
-  | { page: "session"; session: string };
+  | { page: "session"; session: string }
+  | { page: "access"; part: AccessPart }
+  | { page: "ledger"; part: LedgerPart };
+
+/** What the page about access is in; the first is shown if none is named. */
+export const ACCESS_PARTS = ["devices", "rules", "tokens", "roles"] as const;
+export type AccessPart = (typeof ACCESS_PARTS)[number];
+/** The same for the ledger. */
+export const LEDGER_PARTS = ["figures", "audit"] as const;
+export type LedgerPart = (typeof LEDGER_PARTS)[number];
 
 /** The route that a fragment names; what cannot be read leads to the inbox. */
 export function parseRoute(fragment: string): Route {
@@ -21,6 +30,8 @@ export function parseRoute(fragment: string): Route {
   if (head === "history" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "history", ask: id };
   if (head === "sessions" && id === undefined) return { page: "sessions" };
   if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id)) return { page: "session", session: id };
+  if (head === "access") return { page: "access", part: ACCESS_PARTS.find((part) => part === id) ?? "devices" };
+  if (head === "ledger") return { page: "ledger", part: LEDGER_PARTS.find((part) => part === id) ?? "figures" };
   return { page: "inbox" };
 }
 
@@ -37,6 +48,10 @@ export function fragmentOf(route: Route): string {
       return "#/sessions";
     case "session":
       return `#/sessions/${route.session}`;
+    case "access":
+      return route.part === "devices" ? "#/access" : `#/access/${route.part}`;
+    case "ledger":
+      return route.part === "figures" ? "#/ledger" : `#/ledger/${route.part}`;
   }
 }
 

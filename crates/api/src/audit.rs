@@ -16,6 +16,51 @@ pub struct AuditList {
     pub next: Option<i64>,
 }
 
+/// A page of what was found in one workspace's audit, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AuditFound {
+    /// The entries.
+    pub entries: Vec<AuditEntry>,
+    /// Pass it as `before` to look further back; absent when all was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+    /// How many entries were looked at.
+    pub looked_at: i64,
+}
+
+/// A chain of the audit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ChainView {
+    /// The workspace whose chain it is; the server's own has an id of zeros.
+    pub workspace: WorkspaceId,
+    /// How many entries it has.
+    pub entries: i64,
+    /// How it was found when it was last followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<ChainVerified>,
+}
+
+/// How a chain was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ChainVerified {
+    /// When.
+    pub at: Timestamp,
+    /// Whether it was whole.
+    pub whole: bool,
+    /// How many entries it had then; none if it was broken.
+    pub entries: i64,
+    /// Where and how it is broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+}
+
+/// The chains.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ChainList {
+    /// The chains.
+    pub chains: Vec<ChainView>,
+}
+
 /// Whether a chain is whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AuditVerdict {

@@ -10,6 +10,7 @@ mod depth;
 mod door;
 mod engine;
 mod error;
+mod figures;
 mod job;
 mod notification;
 mod session;
@@ -19,13 +20,16 @@ mod workspace;
 
 pub use ask::{AnswerKind, AnswerRequest, AskList, AskView, InvalidAnswerRequest};
 pub use attachment::NewAttachment;
-pub use audit::{AlarmView, AuditList, AuditVerdict};
+pub use audit::{
+    AlarmView, AuditFound, AuditList, AuditVerdict, ChainList, ChainVerified, ChainView,
+};
 pub use door::{
     AcpRequest, DoorAlive, DoorAnswer, DoorAsk, DoorAskKind, DoorParent, DoorProgram, DoorReply,
     DoorReport, DoorRun, DoorSession, DoorWord, NewDoorAsk, NewDoorRun,
 };
 pub use engine::{EarlierSession, EarlierSessions, EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};
+pub use figures::{AnswererView, DayView, FatesView, FiguresView, SloView, ToolView, WaitsView};
 pub use job::{
     HealAction, HealReport, HealRequest, Healed, JobDiff, JobList, JobLog, JobView, NewJob,
 };
@@ -33,7 +37,7 @@ pub use notification::{NotificationList, NotificationsRetried, TargetTest, Targe
 pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
 pub use settings::{SetRequest, SettingSet, SettingsView};
 pub use token::{
-    Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleList, RulePreview,
-    RulePreviewRequest, RuleSample, TokenList, TokenMade,
+    Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleEnd, RuleList,
+    RulePreview, RulePreviewRequest, RuleSample, TokenList, TokenMade,
 };
 pub use workspace::{Consent, EngineView, WorkspaceList, WorkspaceView};

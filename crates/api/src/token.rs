@@ -3,7 +3,7 @@
 use countersign_core::actor::{Actor, Surface};
 use countersign_core::ask::AskPhase;
 use countersign_core::grant::{Grants, Role};
-use countersign_core::id::{AskId, SessionId, WorkspaceId};
+use countersign_core::id::{AskId, SessionId, TokenId, WorkspaceId};
 use countersign_core::rule::{Matcher, Rule, Verdict};
 use countersign_core::time::Timestamp;
 use countersign_core::token::Token;
@@ -22,6 +22,9 @@ pub struct Me {
     pub workspace: Option<WorkspaceId>,
     /// Where it calls from.
     pub surface: Surface,
+    /// The token it calls with; the person at this machine needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
 }
 
 /// Makes a token.
@@ -84,6 +87,9 @@ pub struct PairingView {
     pub code: String,
     /// A link that carries the code in its fragment, which no server and no log gets to see.
     pub link: String,
+    /// The same for another device, if the server knows of a name under which one reaches it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_link: Option<String>,
     /// When it stops working.
     pub expires_at: Timestamp,
 }
@@ -143,6 +149,15 @@ pub struct NewRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 316_224_000)]
     pub expires_in_s: Option<u64>,
+}
+
+/// Has a rule end in a while.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleEnd {
+    /// In how many seconds, which has to be before it ends by itself.
+    #[schema(minimum = 1, maximum = 316_224_000)]
+    pub expires_in_s: u64,
 }
 
 /// The rules, newest first.

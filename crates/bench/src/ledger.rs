@@ -1,6 +1,7 @@
 //! Ledgers of any size to measure with, on the disk that is measured.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use countersign_core::actor::ActorKind;
@@ -24,6 +25,8 @@ const PER_SESSION: i64 = 40;
 const OPEN_PER_SESSION: i64 = 4;
 /// Rows that are written in one transaction.
 const AT_ONCE: i64 = 10_000;
+/// How far back the asks reach, evenly.
+const REACH: Duration = Duration::from_hours(90 * 24);
 /// The secret of every ledger's one token, which may do everything. The ledgers end with the run.
 pub(crate) const TOKEN: &str = "cs_bench";
 
@@ -53,6 +56,8 @@ pub(crate) struct Asks {
 pub(crate) struct Ledger {
     root: TempDir,
     asks: Asks,
+    /// When the first ask was opened, in microseconds.
+    first_at: i64,
 }
 
 /// What asks belong to.
@@ -69,7 +74,12 @@ impl Ledger {
         let root_path = root.path().canonicalize()?;
         std::fs::create_dir(root_path.join("data")).context("failed to make a directory")?;
         std::fs::create_dir(root_path.join("work")).context("failed to make a directory")?;
-        let ledger = Self { root, asks };
+        let first_at = clock::now().before(REACH).as_micros();
+        let ledger = Self {
+            root,
+            asks,
+            first_at,
+        };
         let origin = ledger.begin().await.context("failed to begin a ledger")?;
         tokio::task::block_in_place(|| ledger.fill(&origin)).context("failed to fill a ledger")?;
         Ok(ledger)
@@ -119,6 +129,7 @@ impl Ledger {
             actor_kind: Role::Owner.actor_kind(),
             grants: Role::Owner.grants(),
             workspace: None,
+            device: None,
             expires_at: None,
         };
         store.add_token(token, &actor, now).await?;
@@ -145,7 +156,7 @@ impl Ledger {
             let to = total.min(from + AT_ONCE);
             let transaction = connection.transaction()?;
             self.add_asks(&transaction, origin, from, to, first_open)?;
-            add_answers(&transaction, origin, from, to.min(first_open))?;
+            self.add_answers(&transaction, origin, from, to.min(first_open))?;
             transaction.commit()?;
             from = to;
         }
@@ -219,11 +230,11 @@ impl Ledger {
     ) -> anyhow::Result<()> {
         const ADD: &str = numbered!(
             "INSERT INTO asks (id, workspace, door, run, session, native_id, directory, subject, raw, \
-                 options, opened_at, digest, fingerprint, likeness, state)",
+                 options, opened_at, digest, fingerprint, likeness, state, tool)",
             "SELECT printf('ask_0%025d', i), ?3, ?4, ?5, \
                  printf('session_0%025d', CASE WHEN i < ?6 THEN i / ?7 ELSE (i - ?6) / ?8 END), \
-                 printf('per_%d', i), ?9, ?10, ?11, '[]', ?12, ?13, printf('%064x', i), ?13, \
-                 CASE WHEN i < ?6 THEN 'delivered' ELSE 'open' END FROM numbers"
+                 printf('per_%d', i), ?9, ?10, ?11, '[]', ?12 + i * ?14, ?13, printf('%064x', i), ?13, \
+                 CASE WHEN i < ?6 THEN 'delivered' ELSE 'open' END, 'bash' FROM numbers"
         );
         let command = "cargo test --workspace --all-targets -- --nocapture";
         let subject = Subject::Permission {
@@ -250,44 +261,60 @@ impl Ledger {
                 self.workspace().to_string_lossy().into_owned(),
                 serde_json::to_string(&subject)?,
                 raw.to_string(),
-                clock::now().as_micros(),
+                self.first_at,
                 Digest::of_json(&raw).to_string(),
+                self.apart(),
             ],
         )?;
         Ok(())
     }
-}
 
-/// Answers and delivers the asks from `from` to before `to`.
-fn add_answers(connection: &Connection, origin: &Origin, from: i64, to: i64) -> anyhow::Result<()> {
-    const ANSWER: &str = numbered!(
-        "INSERT INTO answers (ask, choice, actor, surface, at)",
-        "SELECT printf('ask_0%025d', i), ?3, ?4, 'web', ?5 FROM numbers"
-    );
-    const DELIVER: &str = numbered!(
-        "INSERT INTO deliveries (ask, state, attempts, due_at, at, detail)",
-        "SELECT printf('ask_0%025d', i), 'delivered', 1, ?3, ?3, ?4 FROM numbers"
-    );
-    if from >= to {
-        return Ok(());
+    /// How far the asks are apart, in microseconds.
+    fn apart(&self) -> i64 {
+        let total = i64::try_from(self.asks.total).unwrap_or(i64::MAX);
+        i64::try_from(REACH.as_micros()).unwrap_or(i64::MAX) / total.max(1)
     }
-    let now = clock::now().as_micros();
-    connection.execute(
-        ANSWER,
-        rusqlite::params![
-            from,
-            to,
-            serde_json::to_string(&Choice::AllowOnce)?,
-            origin.actor.to_string(),
-            now,
-        ],
-    )?;
-    let evidence = Evidence::Announced {
-        event: "permission.replied".to_owned(),
-    };
-    connection.execute(
-        DELIVER,
-        rusqlite::params![from, to, now, serde_json::to_string(&evidence)?,],
-    )?;
-    Ok(())
+
+    /// Answers and delivers the asks from `from` to before `to`, each within ten minutes.
+    fn add_answers(
+        &self,
+        connection: &Connection,
+        origin: &Origin,
+        from: i64,
+        to: i64,
+    ) -> anyhow::Result<()> {
+        const ANSWER: &str = numbered!(
+            "INSERT INTO answers (ask, choice, actor, surface, at, yes, workspace, tool, opened_at)",
+            "SELECT printf('ask_0%025d', i), ?3, ?4, 'web', ?5 + i * ?6 + (i * 7919 % 600) * 1000000, 1, ?7, 'bash', \
+             ?5 + i * ?6 FROM numbers"
+        );
+        const DELIVER: &str = numbered!(
+            "INSERT INTO deliveries (ask, state, attempts, due_at, at, detail)",
+            "SELECT printf('ask_0%025d', i), 'delivered', 1, ?3, ?3, ?4 FROM numbers"
+        );
+        if from >= to {
+            return Ok(());
+        }
+        connection.execute(
+            ANSWER,
+            rusqlite::params![
+                from,
+                to,
+                serde_json::to_string(&Choice::AllowOnce)?,
+                origin.actor.to_string(),
+                self.first_at,
+                self.apart(),
+                origin.workspace.to_string(),
+            ],
+        )?;
+        let evidence = Evidence::Announced {
+            event: "permission.replied".to_owned(),
+        };
+        let now = clock::now().as_micros();
+        connection.execute(
+            DELIVER,
+            rusqlite::params![from, to, now, serde_json::to_string(&evidence)?,],
+        )?;
+        Ok(())
+    }
 }

@@ -6,6 +6,7 @@ mod command_line;
 mod delivery;
 mod end_to_end;
 mod fan_out;
+mod figures;
 mod fuzz;
 mod health;
 mod inbox;
@@ -35,6 +36,8 @@ pub(crate) enum Topic {
     Answers,
     /// The inbox in a small and in a large ledger
     Inbox,
+    /// The figures of a large ledger
+    Figures,
     /// `/healthz` under load
     Health,
     /// Many clients of the event stream
@@ -135,6 +138,7 @@ impl Bench {
         match topic {
             Topic::Answers => self.answers().await,
             Topic::Inbox => self.inbox().await,
+            Topic::Figures => self.figures().await,
             Topic::Health => self.health().await,
             Topic::FanOut => self.fan_out().await,
             Topic::Start => self.start().await,

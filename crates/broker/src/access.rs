@@ -81,17 +81,27 @@ impl Broker {
             .token_by_hash(&Digest::of_bytes(secret.as_bytes()))
             .await?;
         let now = self.clock.now();
-        Ok(token
-            .filter(|token| token.kind == kind && token.is_active(now))
-            .map(|token| Admission {
-                caller: Caller::new(
-                    token.actor.clone(),
-                    token.grants.clone(),
-                    token.workspace,
-                    surface,
-                ),
-                token,
-            }))
+        let Some(token) = token.filter(|token| token.kind == kind && token.is_active(now)) else {
+            return Ok(None);
+        };
+        self.sightings.note(token.id, now);
+        Ok(Some(Admission {
+            caller: Caller::new(
+                token.actor.clone(),
+                token.grants.clone(),
+                token.workspace,
+                surface,
+            ),
+            token,
+        }))
+    }
+
+    /// Notes that somebody is there with these tokens, who sends nothing and listens.
+    pub fn note_present(&self, tokens: &[TokenId]) {
+        let now = self.clock.now();
+        for token in tokens {
+            self.sightings.note(*token, now);
+        }
     }
 
     /// The person at this machine: whoever may open our data directory, and is no agent.
@@ -132,6 +142,7 @@ impl Broker {
             actor_kind: wish.role.actor_kind(),
             grants: wish.role.grants(),
             workspace: wish.workspace,
+            device: None,
             expires_at: Some(now.after(life)),
         };
         let token = self.store.add_token(token, caller.actor(), now).await?;
@@ -155,6 +166,7 @@ impl Broker {
             actor_kind: role.actor_kind(),
             grants: role.grants(),
             workspace: None,
+            device: None,
             expires_at: None,
         };
         let now = self.clock.now();
@@ -164,7 +176,11 @@ impl Broker {
     /// Every token, without its secret.
     pub async fn tokens(&self, caller: &Caller) -> Result<Vec<Token>, BrokerError> {
         caller.require(Grant::Administer)?;
-        Ok(self.store.tokens().await?)
+        let mut tokens = self.store.tokens().await?;
+        for token in &mut tokens {
+            token.seen_at = token.seen_at.max(self.sightings.of(token.id));
+        }
+        Ok(tokens)
     }
 
     /// Takes a token back.
@@ -219,8 +235,12 @@ impl Broker {
     }
 
     /// Uses a one-time code up and returns the browser's secret; nothing if the code does not work, or no
-    /// longer.
-    pub async fn pair(&self, code: &str) -> Result<Option<(Admission, BrowserSecret)>, StoreError> {
+    /// longer. `device` is what the browser says that it is.
+    pub async fn pair(
+        &self,
+        code: &str,
+        device: Option<String>,
+    ) -> Result<Option<(Admission, BrowserSecret)>, StoreError> {
         let now = self.clock.now();
         let secret = BrowserSecret {
             cookie: format!("cs_{}", random_digits()),
@@ -231,6 +251,7 @@ impl Broker {
             .use_pairing(
                 &Digest::of_bytes(code.as_bytes()),
                 Digest::of_bytes(secret.whole().as_bytes()),
+                device,
                 now.after(TOKEN_LIFE),
                 now,
             )

@@ -3,7 +3,7 @@
 use countersign_core::audit::AuditEntry;
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::WorkspaceId;
-use countersign_store::{Alarm, ChainVerdict, Record};
+use countersign_store::{Alarm, Chain, ChainVerdict, Record};
 
 use crate::Broker;
 use crate::error::BrokerError;
@@ -59,8 +59,20 @@ impl Broker {
     pub async fn verify_audit(&self, caller: &Caller) -> Result<Vec<ChainVerdict>, BrokerError> {
         caller.require(Grant::Administer)?;
         let mut verdicts = self.store.verify_audit().await?;
+        self.store
+            .note_verified(&verdicts, self.clock.now())
+            .await?;
         verdicts.retain(|verdict| caller.sees(verdict.workspace));
         Ok(verdicts)
+    }
+
+    /// The chains that the caller may see: how long they are, and how each was found when it was last followed. What is
+    /// in them is for whoever administers.
+    pub async fn chains(&self, caller: &Caller) -> Result<Vec<Chain>, BrokerError> {
+        caller.require(Grant::Read)?;
+        let mut chains = self.store.chains().await?;
+        chains.retain(|chain| caller.sees(chain.workspace));
+        Ok(chains)
     }
 
     /// The newest alarms.

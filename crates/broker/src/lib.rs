@@ -9,10 +9,12 @@ mod acp;
 mod asks;
 mod attachments;
 mod audit;
+mod audit_search;
 mod door;
 mod earlier;
 mod error;
 mod expiry;
+mod figures;
 mod jobs;
 mod kept;
 mod live;
@@ -22,6 +24,7 @@ mod rules;
 mod session_settings;
 mod sessions;
 mod settings;
+mod sightings;
 mod standstill;
 mod supervisor;
 mod unstoppable;
@@ -32,12 +35,14 @@ pub use access::{Admission, BrowserSecret, NewTokenWish};
 pub use acp::{EngineListing, engines_here};
 pub use asks::AskContext;
 pub use attachments::AttachmentWish;
+pub use audit_search::{AuditPage, AuditWish};
 pub use door::{
     Announced, AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Placed,
     Program, Reported,
 };
 pub use earlier::{EarlierSession, EarlierSessions};
 pub use error::BrokerError;
+pub use figures::{AnswererFigures, DayFigures, Fates, Figures, FiguresWish, ToolFigures, Waits};
 pub use jobs::{Changes, Found, HealWish, HealedJob, JobContext, JobWish};
 pub use live::LiveWords;
 pub use notifications::TargetTried;
@@ -56,8 +61,8 @@ pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
 pub use countersign_engine::opencode::Endpoint;
 pub use countersign_notify::Target;
 pub use countersign_store::{
-    Alarm, Answered, AskFilter, Attached, ChainVerdict, FOUND, JobFilter, Opened, Record, Store,
-    StoreError,
+    Alarm, Answered, AskFilter, Attached, Chain, ChainVerdict, FOUND, JobFilter, Opened, Record,
+    Store, StoreError,
 };
 
 use std::path::Path;
@@ -77,6 +82,7 @@ use crate::acp::Agents;
 use crate::door::Lives;
 use crate::live::Live;
 use crate::notifications::Notifications;
+use crate::sightings::Sightings;
 use crate::supervisor::{Supervisor, Supervisors};
 use crate::writes::Writers;
 
@@ -97,6 +103,7 @@ pub struct Broker {
     agents: Agents,
     writers: Writers,
     notifications: Notifications,
+    sightings: Sightings,
     settings: Arc<Settings>,
     ask_expiry: Option<Duration>,
     tasks: TaskTracker,
@@ -141,6 +148,7 @@ impl Broker {
             agents,
             writers: Writers::new(&ending),
             notifications,
+            sightings: Sightings::default(),
             ask_expiry: settings.ask_expiry,
             settings,
             tasks,
@@ -160,6 +168,7 @@ impl Broker {
         let tasks = &self.tasks;
         tasks.spawn(expiry::run(store.clone(), clock.clone(), ending.clone()));
         tasks.spawn(expiry::forget(store.clone(), clock.clone(), ending.clone()));
+        tasks.spawn(self.sightings.clone().keep(store.clone(), ending.clone()));
         tasks.spawn(
             self.doors
                 .clone()

@@ -72,8 +72,35 @@ impl Broker {
         Ok(rule)
     }
 
-    /// Takes a rule back: its maker may if they may answer, and whoever administers.
-    pub async fn revoke_rule(&self, caller: &Caller, id: RuleId) -> Result<(), BrokerError> {
+    /// Has a rule end in a while: whoever may take it back may. Its end can be brought forward, and never put off: for
+    /// that somebody makes another rule, and sees what it reaches.
+    pub async fn expire_rule(
+        &self,
+        caller: &Caller,
+        id: RuleId,
+        life: Duration,
+    ) -> Result<Rule, BrokerError> {
+        let rule = self.own_rule(caller, id).await?;
+        let now = self.clock.now();
+        let end = now.after(life);
+        if !rule.is_active(now) {
+            return Err(BrokerError::missing("rule", id));
+        }
+        let changed = self.store.expire_rule(&rule, end, caller.actor(), now);
+        if !changed.await? {
+            return Err(BrokerError::Invalid {
+                field: "expires_in_s",
+                problem: "must end the rule before it ends by itself".to_owned(),
+            });
+        }
+        Ok(Rule {
+            expires_at: Some(end),
+            ..rule
+        })
+    }
+
+    /// The rule, if the caller may change it: its maker may if they may answer, and whoever administers.
+    async fn own_rule(&self, caller: &Caller, id: RuleId) -> Result<Rule, BrokerError> {
         let rule = self
             .store
             .rule(id)
@@ -86,6 +113,12 @@ impl Broker {
             Grant::Administer
         };
         caller.require_in(grant, rule.workspace)?;
+        Ok(rule)
+    }
+
+    /// Takes a rule back.
+    pub async fn revoke_rule(&self, caller: &Caller, id: RuleId) -> Result<(), BrokerError> {
+        let rule = self.own_rule(caller, id).await?;
         if !self
             .store
             .revoke_rule(&rule, caller.actor(), self.clock.now())

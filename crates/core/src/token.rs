@@ -51,6 +51,9 @@ pub struct Token {
     /// The one workspace it is for, if it is for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceId>,
+    /// What it is used on, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// When it was made.
     pub made_at: Timestamp,
     /// When it ends.
@@ -59,6 +62,9 @@ pub struct Token {
     /// When it was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
+    /// When it was last used, to a few minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
 }
 
 impl Token {

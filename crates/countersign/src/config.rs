@@ -39,6 +39,8 @@ pub(crate) struct ServerConfig {
     pub(crate) port: Option<u16>,
     /// Names under which browsers may reach the server besides localhost, as `host` or `host:port`.
     pub(crate) public_hosts: Vec<String>,
+    /// Where other devices reach the server, through a proxy: `https://countersign.example/agents`.
+    pub(crate) public_url: Option<String>,
     /// Whether a reverse proxy that sets `x-forwarded-proto` stands in front.
     pub(crate) behind_proxy: bool,
 }
@@ -193,6 +195,7 @@ mod tests {
     fn everything_can_be_said() {
         let config = Config::read(
             "owner = 'ada'\n[server]\nport = 9000\npublic_hosts = ['desk.example']\n\
+             public_url = 'https://desk.example/agents'\n\
              [engine]\nforeign_answer = 'alarm'\nenvironment = ['DATABASE_*']\n\
              [engine.attach]\nurl = 'http://127.0.0.1:4096'\n[asks]\nexpire_after_s = 60\n\
              [jobs]\nper_workspace = 2\nper_engine = 0\nidle_exit_s = 60\n\

@@ -93,6 +93,10 @@ pub(crate) async fn start(
         Manner::Attended => DataDirectory::hold()?,
         Manner::Background => DataDirectory::hold_in_time().await?,
     };
+    let public_url = config.server.public_url.as_deref().map(str::parse);
+    let public_url = public_url
+        .transpose()
+        .context("`server.public_url` is wrong")?;
     let port = options.port.or(config.server.port).unwrap_or(DEFAULT_PORT);
     let tcp = match (listen(port).await, manner) {
         // Nobody has been told of a port yet.
@@ -128,6 +132,7 @@ pub(crate) async fn start(
         .await
         .context("failed to read the ledger")?;
     let server = ServerSettings {
+        public_url,
         public_hosts: config.server.public_hosts,
         behind_proxy: config.server.behind_proxy,
         ..ServerSettings::default()

@@ -1,8 +1,10 @@
 //! Who a caller is: by bearer token, by a paired browser's cookie, or by being the person at this machine.
 
 mod cookie;
+mod device;
 
 pub(crate) use cookie::{Transport, clear_cookie, set_cookie};
+pub(crate) use device::device_of;
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ pub(crate) mod docs;
 pub(crate) mod door;
 pub(crate) mod engines;
 pub(crate) mod events;
+pub(crate) mod figures;
 pub(crate) mod health;
 pub(crate) mod jobs;
 pub(crate) mod notifications;

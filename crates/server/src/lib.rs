@@ -19,6 +19,7 @@ mod listener;
 mod metrics;
 mod origin;
 mod presence;
+mod public_url;
 mod remainder;
 mod requests;
 mod router;
@@ -32,6 +33,7 @@ pub use axum::response::Response;
 pub use endpoints::engines::engine_offers;
 pub use front::{Answering, Front, Routes};
 pub use presence::Presence;
+pub use public_url::{InvalidPublicUrl, PublicUrl};
 pub use router::openapi;
 pub use settings::{Limits, ServerSettings};
 

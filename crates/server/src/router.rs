@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::auth::PAGE_HEADER;
 use crate::endpoints::{
-    alarms, app, asks, attachments, audit, docs, door, engines, events, health, jobs,
+    alarms, app, asks, attachments, audit, docs, door, engines, events, figures, health, jobs,
     notifications, pairing, rules, sessions, settings, tokens, workspaces,
 };
 use crate::error::ApiError;
@@ -97,8 +97,12 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(rules::list_rules, rules::make_rule))
         .routes(routes!(rules::preview_rule))
         .routes(routes!(rules::revoke_rule))
+        .routes(routes!(rules::expire_rule))
         .routes(routes!(audit::list_audit))
         .routes(routes!(audit::verify_audit))
+        .routes(routes!(audit::search_audit))
+        .routes(routes!(audit::list_chains))
+        .routes(routes!(figures::show_figures))
         .routes(routes!(alarms::list_alarms))
         .routes(routes!(notifications::list_notifications))
         .routes(routes!(notifications::retry_notifications))

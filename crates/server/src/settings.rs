@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::presence::Presence;
+use crate::public_url::PublicUrl;
 
 /// What the server is told at its start.
 #[derive(Debug, Clone, Default)]
@@ -10,12 +11,22 @@ pub struct ServerSettings {
     /// Names under which browsers reach the server besides loopback, as in the `Host` header:
     /// `countersign.example` or `countersign.example:8443`.
     pub public_hosts: Vec<String>,
+    /// Where other devices reach the server. Its host is one of the public ones.
+    pub public_url: Option<PublicUrl>,
     /// Whether a proxy stands in front whose `X-Forwarded-Proto` can be believed.
     pub behind_proxy: bool,
     /// How much of everything is allowed.
     pub limits: Limits,
     /// Where it is counted who is connected.
     pub presence: Presence,
+}
+
+impl ServerSettings {
+    /// Every name under which browsers reach the server besides loopback.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        let of_url = self.public_url.iter().map(|url| url.host().to_owned());
+        self.public_hosts.iter().cloned().chain(of_url).collect()
+    }
 }
 
 /// How much of everything is allowed.

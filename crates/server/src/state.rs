@@ -38,7 +38,7 @@ impl Server {
     ) -> Self {
         Self {
             started: broker.clock().now().as_micros(),
-            hosts: Hosts::new(port, &settings.public_hosts),
+            hosts: Hosts::new(port, &settings.hosts()),
             feed: Feed::new(*broker.head().borrow()),
             streams: Streams::new(shutdown.clone()),
             metrics: Metrics::new(),

@@ -122,6 +122,7 @@ pub(crate) async fn watch(server: Arc<Server>) {
         if held.is_empty() {
             continue;
         }
+        server.broker.note_present(&held);
         let now = server.broker.clock().now();
         let good = match server.broker.tokens(&server.broker.local_owner()).await {
             Ok(mut tokens) => {

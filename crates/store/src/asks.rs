@@ -39,6 +39,14 @@ pub struct AskFilter {
     pub before: Option<AskId>,
 }
 
+/// The tool that leave is wanted for; questions and writes are about none.
+pub(crate) fn tool_of(subject: &Subject) -> Option<&str> {
+    match subject {
+        Subject::Permission { tool, .. } => Some(tool),
+        Subject::Question { .. } | Subject::WorkspaceWrite { .. } => None,
+    }
+}
+
 /// The ask called `id`, within a transaction.
 pub(crate) async fn ask_in(tx: &mut Tx, id: AskId) -> Result<Option<Ask>, StoreError> {
     const GET: &str = select_asks!("WHERE asks.id = $1");

@@ -169,6 +169,40 @@ impl Store {
         row.map(Rule::try_from).transpose()
     }
 
+    /// Has a rule end at `end`, on behalf of `by`; false if it ends before that anyway.
+    pub async fn expire_rule(
+        &self,
+        rule: &Rule,
+        end: Timestamp,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const EXPIRE: &str = "UPDATE rules SET expires_at = $2 \
+             WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)";
+        let mut write = self.write(now).await?;
+        let changed = on_tx!(&mut write.tx, |connection| {
+            query(EXPIRE)
+                .bind(rule.id.to_string())
+                .bind(end.as_micros())
+                .execute(connection)
+                .await?
+                .rows_affected()
+        });
+        if changed == 0 {
+            return Ok(false);
+        }
+        write.event(rule.workspace, EventBody::RuleChanged { rule: rule.id });
+        write.deed(
+            rule.workspace,
+            &name_in_audit(by),
+            "rule.expire",
+            rule.id,
+            json!({ "expires_at": end, "before": rule.expires_at }),
+        );
+        self.commit(write).await?;
+        Ok(true)
+    }
+
     /// Takes a rule back, on behalf of `by`; false if it was already.
     pub async fn revoke_rule(
         &self,

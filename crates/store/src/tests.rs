@@ -9,6 +9,7 @@ mod durability;
 mod earlier;
 mod ending;
 mod events;
+mod figures;
 mod jobs;
 mod model;
 mod notifying;

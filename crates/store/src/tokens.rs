@@ -33,6 +33,8 @@ pub struct NewToken {
     pub grants: Grants,
     /// The one workspace it is for.
     pub workspace: Option<WorkspaceId>,
+    /// What it is used on, as far as that is known.
+    pub device: Option<String>,
     /// When it ends.
     pub expires_at: Option<Timestamp>,
 }
@@ -60,9 +62,11 @@ row! {
         actor_name: String,
         grants: String,
         workspace: Option<String>,
+        device: Option<String>,
         made_at: i64,
         expires_at: Option<i64>,
         revoked_at: Option<i64>,
+        seen_at: Option<i64>,
     }
 }
 
@@ -86,9 +90,11 @@ impl TryFrom<TokenRow> for Token {
                 .transpose()
                 .map_err(|_| corrupt("workspace"))?,
             name: row.name,
+            device: row.device,
             made_at: Timestamp::from_micros(row.made_at),
             expires_at: row.expires_at.map(Timestamp::from_micros),
             revoked_at: row.revoked_at.map(Timestamp::from_micros),
+            seen_at: row.seen_at.map(Timestamp::from_micros),
         })
     }
 }
@@ -98,8 +104,8 @@ macro_rules! select_tokens {
     ($rest:literal) => {
         concat!(
             "SELECT tokens.id, tokens.name, tokens.kind, tokens.actor, actors.kind AS actor_kind, ",
-            "actors.name AS actor_name, tokens.grants, tokens.workspace, tokens.made_at, ",
-            "tokens.expires_at, tokens.revoked_at ",
+            "actors.name AS actor_name, tokens.grants, tokens.workspace, tokens.device, ",
+            "tokens.made_at, tokens.expires_at, tokens.revoked_at, tokens.seen_at ",
             "FROM tokens JOIN actors ON actors.id = tokens.actor ",
             $rest
         )
@@ -145,8 +151,8 @@ pub(crate) async fn ensure_actor(
 
 async fn insert_token(tx: &mut Tx, token: NewToken, now: Timestamp) -> Result<Token, StoreError> {
     const ADD: &str = "INSERT INTO tokens \
-         (id, hash, name, kind, actor, grants, workspace, made_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+         (id, hash, name, kind, actor, grants, workspace, made_at, expires_at, device) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
     let actor = ensure_actor(tx, token.actor_kind, &token.name, now).await?;
     let made = Token {
@@ -156,9 +162,11 @@ async fn insert_token(tx: &mut Tx, token: NewToken, now: Timestamp) -> Result<To
         actor,
         grants: token.grants,
         workspace: token.workspace,
+        device: token.device,
         made_at: now,
         expires_at: token.expires_at,
         revoked_at: None,
+        seen_at: None,
     };
     on_tx!(tx, |connection| {
         query(ADD)
@@ -171,6 +179,7 @@ async fn insert_token(tx: &mut Tx, token: NewToken, now: Timestamp) -> Result<To
             .bind(made.workspace.map(|id| id.to_string()))
             .bind(now.as_micros())
             .bind(made.expires_at.map(Timestamp::as_micros))
+            .bind(&made.device)
             .execute(connection)
             .await?;
     });
@@ -245,6 +254,23 @@ impl Store {
             .fetch_all(connection)
             .await?);
         rows.into_iter().map(Token::try_from).collect()
+    }
+
+    /// Notes when tokens were last used. It is no deed and nobody is told of it.
+    pub async fn note_seen(&self, seen: &[(TokenId, Timestamp)]) -> Result<(), StoreError> {
+        const NOTE: &str = "UPDATE tokens SET seen_at = $2 \
+             WHERE id = $1 AND (seen_at IS NULL OR seen_at < $2)";
+        let mut tx = self.db.begin().await?;
+        for (id, at) in seen {
+            on_tx!(&mut tx, |connection| {
+                query(NOTE)
+                    .bind(id.to_string())
+                    .bind(at.as_micros())
+                    .execute(connection)
+                    .await?;
+            });
+        }
+        tx.commit().await
     }
 
     /// Takes a token back, on behalf of `by`; false if there is none that could be.
@@ -324,6 +350,7 @@ impl Store {
         &self,
         code: &Digest,
         secret: Digest,
+        device: Option<String>,
         token_expires_at: Timestamp,
         now: Timestamp,
     ) -> Result<Option<Token>, StoreError> {
@@ -350,6 +377,7 @@ impl Store {
             actor_kind: role.actor_kind(),
             grants: role.grants(),
             workspace: None,
+            device,
             expires_at: Some(token_expires_at),
         };
         let made = insert_token(&mut write.tx, token, now).await?;
@@ -358,7 +386,7 @@ impl Store {
             &name_in_audit(&made.actor),
             "pairing.use",
             made.id,
-            json!({ "role": role }),
+            json!({ "role": role, "device": made.device }),
         );
         self.commit(write).await?;
         Ok(Some(made))

@@ -21,7 +21,7 @@ export async function look(page: Page): Promise<void> {
   }
   const overhang = () =>
     page.evaluate(() =>
-      [document.documentElement, ...Array.from(document.querySelectorAll(".panes, .pane-list, .pane-chosen, dialog[open]"))].map(
+      [document.documentElement, ...Array.from(document.querySelectorAll(".panes, .pane-list, .pane-chosen, .page, dialog[open]"))].map(
         (box) => box.scrollWidth - box.clientWidth,
       ),
     );

@@ -39,7 +39,7 @@ export class Server {
     };
     const config = join(root, "config.toml");
     const hosts = JSON.stringify([proxy.host]);
-    writeFileSync(config, `[server]\npublic_hosts = ${hosts}\n[engine]\nprogram = ${JSON.stringify(opencode)}\n`);
+    writeFileSync(config, `[server]\npublic_hosts = ${hosts}\npublic_url = ${JSON.stringify(proxy.url)}\n[engine]\nprogram = ${JSON.stringify(opencode)}\n`);
     const folders = [this.workspace, ...others.map((name) => join(root, name))];
     for (const folder of folders) mkdirSync(folder, { recursive: true });
     const workspaces = folders.flatMap((folder) => ["--workspace", folder]);

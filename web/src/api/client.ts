@@ -7,19 +7,28 @@ import type {
   AnswerRequest,
   AskList,
   AskView,
+  AuditFound,
+  ChainView,
   EarlierSessions,
   EngineOffer,
+  Figures,
   Me,
   NewAttachment,
+  NewRule,
   NewSession,
+  NewToken,
   Paired,
+  PairingView,
   Phase,
+  Role,
   Rule,
   RulePreview,
   RulePreviewRequest,
   SessionView,
   SetRequest,
   SettingsView,
+  Token,
+  TokenMade,
   TranscriptItem,
   WorkspaceView,
 } from "./types.ts";
@@ -55,7 +64,7 @@ export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function request<T>(method: "GET" | "POST", path: string, body?: unknown, deadline = DEADLINE_MS): Promise<T> {
+async function request<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown, deadline = DEADLINE_MS): Promise<T> {
   const init: RequestInit = {
     method,
     credentials: "same-origin",
@@ -163,3 +172,30 @@ export const readAlarms = () => request<AlarmView[]>("GET", "alarms");
 export const readRules = async () => (await request<{ rules: Rule[] }>("GET", "rules")).rules;
 /** What a rule would have matched in the last days; nothing is changed by asking. */
 export const previewRule = (rule: RulePreviewRequest) => request<RulePreview>("POST", "rules/preview", rule);
+export const makeRule = (rule: NewRule) => request<Rule>("POST", "rules", rule);
+/** Has a rule end in so many seconds, which has to be before it ends by itself. */
+export const expireRule = (rule: string, seconds: number) => request<Rule>("POST", `rules/${id(rule)}/expire`, { expires_in_s: seconds });
+export const revokeRule = (rule: string) => request<void>("DELETE", `rules/${id(rule)}`);
+
+export const readTokens = async () => (await request<{ tokens: Token[] }>("GET", "tokens")).tokens;
+export const makeToken = (token: NewToken) => request<TokenMade>("POST", "tokens", token);
+/** Takes a token back, or signs a browser out. */
+export const revokeToken = (token: string) => request<void>("DELETE", `tokens/${id(token)}`);
+export const makePairing = (name: string, role: Role) => request<PairingView>("POST", "pairings", { name, role });
+
+export const readChains = async () => (await request<{ chains: ChainView[] }>("GET", "audit/chains")).chains;
+/** Follows every chain of the audit from end to end. */
+export const verifyAudit = () => request<unknown>("GET", "audit/verify", undefined, LONG_DEADLINE_MS);
+export interface AuditSearch {
+  workspace?: string | undefined;
+  actor?: string | undefined;
+  action?: string | undefined;
+  text?: string | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+  before?: number | undefined;
+  limit?: number | undefined;
+}
+export const searchAudit = (search: AuditSearch) => request<AuditFound>("GET", `audit/search${query({ ...search })}`);
+export const readFigures = (wish: { workspace?: string | undefined; days: number; utc_offset_min: number; target_s: number }) =>
+  request<Figures>("GET", `figures${query({ ...wish })}`);

@@ -13,7 +13,7 @@ type Schemas = components["schemas"];
 type Sent<T> = T extends readonly (infer Element)[]
   ? Sent<Element>[]
   : T extends object
-    ? { [Key in keyof T]: Key extends "raw" | "input" | "wire_actor" ? unknown : Sent<Exclude<T[Key], null>> }
+    ? { [Key in keyof T]: Key extends "raw" | "input" | "wire_actor" | "detail" ? unknown : Sent<Exclude<T[Key], null>> }
     : T;
 
 type Named<Name extends keyof Schemas> = Sent<Schemas[Name]>;
@@ -43,6 +43,20 @@ export type AnswerRequest = Named<"AnswerRequest">;
 export type Rule = Named<"Rule">;
 export type RulePreviewRequest = Named<"RulePreviewRequest">;
 export type RulePreview = Named<"RulePreview">;
+export type NewRule = Schemas["NewRule"];
+
+export type Role = Named<"Role">;
+export type Token = Named<"Token">;
+export type NewToken = Schemas["NewToken"];
+export type TokenMade = Named<"TokenMade">;
+export type PairingView = Named<"PairingView">;
+
+export type AuditEntry = Named<"AuditEntry">;
+export type AuditFound = Named<"AuditFound">;
+export type ChainView = Named<"ChainView">;
+export type Figures = Named<"FiguresView">;
+export type DayFigures = Named<"DayView">;
+export type Fates = Named<"FatesView">;
 
 export type Activity = Named<"Activity">;
 export type TurnOutcome = Named<"TurnOutcome">;

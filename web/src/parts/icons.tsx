@@ -36,3 +36,6 @@ export const Undo = icon(["M3 6.500h6.500a3.500 3.500 0 010 7H6", "M5.800 3.500L
 export const Columns = icon(["M2.500 3h11v10h-11z", "M8 3v10"]);
 export const Lines = icon(["M2.500 4h11", "M2.500 8h11", "M2.500 12h11"]);
 export const Gear = icon(["M2.500 5h6", "M11.500 5h2", "M10 3.500v3", "M2.500 11h2", "M7.500 11h6", "M6 9.500v3"]);
+export const Phone = icon(["M5 1.500h6v13H5z", "M7.500 12.300h1"]);
+export const Desk = icon(["M2 3h12v8H2z", "M6 13.500h4", "M8 11v2.500"]);
+export const Plus = icon(["M8 3v10", "M3 8h10"]);

@@ -13,8 +13,8 @@ const DAYS = 7;
 /** While somebody types, nothing is looked up. */
 const PAUSE_MS = 250;
 
-/** `open` is told which other open asks the rule would match. */
-export function RulePreview(props: { rule: RulePreviewRequest; ask: string; open: (asks: readonly string[]) => void }) {
+/** `ask` is the one that the rule is made from, if it is; `open` is told which other open asks it would match. */
+export function RulePreview(props: { rule: RulePreviewRequest; ask?: string; open?: (asks: readonly string[]) => void }) {
   const [preview, setPreview] = createSignal<Preview>();
   const [problem, setProblem] = createSignal<string>();
   const key = () => JSON.stringify(props.rule);
@@ -27,12 +27,12 @@ export function RulePreview(props: { rule: RulePreviewRequest; ask: string; open
           if (isOld) return;
           setPreview(found);
           setProblem(undefined);
-          props.open(found.open.filter((id) => id !== props.ask && ledger().asks[id]?.may_answer !== false));
+          props.open?.(found.open.filter((id) => id !== props.ask && ledger().asks[id]?.may_answer !== false));
         } catch (error) {
           if (isOld) return;
           setPreview(undefined);
           setProblem(sentenceOf(error));
-          props.open([]);
+          props.open?.([]);
         }
       };
       const timer = setTimeout(() => void look(), PAUSE_MS);
@@ -43,25 +43,29 @@ export function RulePreview(props: { rule: RulePreviewRequest; ask: string; open
     }),
   );
   // The ask itself is among what is counted, for it is open; if it is not, the rule is about something else.
-  const isMatched = (found: Preview) => found.open.includes(props.ask);
+  const isMatched = (found: Preview) => props.ask !== undefined && found.open.includes(props.ask);
   const others = (found: Preview) => found.count - (isMatched(found) ? 1 : 0);
+  const said = () =>
+    props.ask === undefined
+      ? { none: words.rules.previewNone, count: words.rules.previewCount }
+      : { none: words.rule.none, count: words.rule.count };
   const samples = (found: Preview) => found.samples.filter((sample) => sample.ask !== props.ask || sample.times > 1);
   return (
     <section class="rule-preview" aria-labelledby="rule-preview-title" aria-live="polite">
-      <h3 id="rule-preview-title">{words.rule.preview}</h3>
+      <h3 id="rule-preview-title">{props.ask === undefined ? words.rules.preview : words.rule.preview}</h3>
       <Problem sentence={problem()} />
       <Switch fallback={<Show when={problem() === undefined}><p class="muted">{words.rule.looking}</p></Show>}>
         <Match when={preview()}>
           {(found) => (
             <>
-              <Show when={!isMatched(found())}>
+              <Show when={props.ask !== undefined && !isMatched(found())}>
                 <p class="note note-warning">
                   <Alert />
                   <span>{words.rule.notThis}</span>
                 </p>
               </Show>
-              <Show when={others(found()) > 0} fallback={<p class="muted">{words.rule.none(DAYS, found().looked_at)}</p>}>
-                <p>{words.rule.count(others(found()), DAYS, found().looked_at)}</p>
+              <Show when={others(found()) > 0} fallback={<p class="muted">{said().none(DAYS, found().looked_at)}</p>}>
+                <p>{said().count(others(found()), DAYS, found().looked_at)}</p>
               </Show>
               <Show when={!found().complete}>
                 <p class="muted">{words.rule.incomplete}</p>

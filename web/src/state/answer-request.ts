@@ -65,9 +65,13 @@ export function allowAlways(scope: Scope, reach: Reach, seconds: number | undefi
 /** Tools whose target is a program for a shell; the server takes no pattern for them. */
 const SHELL_TOOLS: ReadonlySet<string> = new Set(["bash", "shell", "execute", "terminal"]);
 
+export function isShell(tool: string): boolean {
+  return SHELL_TOOLS.has(tool);
+}
+
 /** Whether a pattern could say what else is meant: never of a command. */
 export function takesPattern(subject: PermissionSubject): boolean {
-  return !SHELL_TOOLS.has(subject.tool) && subject.shown.every((part) => part.kind !== "command");
+  return !isShell(subject.tool) && subject.shown.every((part) => part.kind !== "command");
 }
 
 /** A pattern to begin with: everything in the folder that all targets lie in, or the one target itself. */

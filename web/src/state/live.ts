@@ -24,6 +24,7 @@ const [isLoaded, setLoaded] = createSignal(false);
 const [newestAsk, setNewestAsk] = createSignal<AskView>();
 const [transcripts, setTranscripts] = createSignal<Readonly<Record<string, Transcript>>>({});
 const [settings, setSettings] = createSignal<Readonly<Record<string, SettingsView>>>({});
+const [ruleChanges, setRuleChanges] = createSignal(0);
 const [missing, setMissing] = createSignal<ReadonlySet<string>>(new Set());
 
 export {
@@ -33,6 +34,8 @@ export {
   ledger,
   /** The ask that came in last while the page was open. */
   newestAsk,
+  /** How often rules were made or changed while the page was open. */
+  ruleChanges,
 };
 
 /** Whether the server was asked for an ask or a session and knows none by that id. */
@@ -123,6 +126,7 @@ export function followSession(session: string): void {
 function take(event: Event): void {
   const told = announce(ledger(), event);
   setLedger(told.ledger);
+  if (event.type === "rule.changed") setRuleChanges(ruleChanges() + 1);
   for (const reading of told.readings) perform(reading);
 }
 

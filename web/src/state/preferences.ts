@@ -9,6 +9,8 @@ export const REMINDERS = [0, 5, 15, 60] as const;
 /** Whether single letters do something: who speaks to the machine, or shakes, may not want that. */
 export const KEY_CHOICES = ["on", "off"] as const;
 export const DIFF_LAYOUTS = ["inline", "split"] as const;
+/** Seconds within which an ask should be answered. */
+export const TARGETS = [60, 300, 900, 3600, 28_800] as const;
 
 export interface Preferences {
   theme: (typeof THEMES)[number];
@@ -16,9 +18,10 @@ export interface Preferences {
   remind: (typeof REMINDERS)[number];
   keys: (typeof KEY_CHOICES)[number];
   diff: (typeof DIFF_LAYOUTS)[number];
+  target: (typeof TARGETS)[number];
 }
 
-export const DEFAULTS: Preferences = { theme: "system", undo: 0, remind: 0, keys: "on", diff: "inline" };
+export const DEFAULTS: Preferences = { theme: "system", undo: 0, remind: 0, keys: "on", diff: "inline", target: 300 };
 
 const KEY = "countersign.preferences";
 const [preferences, setPreferences] = createSignal(stored());
@@ -50,6 +53,7 @@ export function readPreferences(kept: string | null): Preferences {
     remind: one(REMINDERS, found.remind, DEFAULTS.remind),
     keys: one(KEY_CHOICES, found.keys, DEFAULTS.keys),
     diff: one(DIFF_LAYOUTS, found.diff, DEFAULTS.diff),
+    target: one(TARGETS, found.target, DEFAULTS.target),
   };
 }
 

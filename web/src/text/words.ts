@@ -3,8 +3,10 @@
  * about. `backticks` mark what is to be read word for word. How an ask and its answer are put into words is in
  * `phrases.ts` and `wants.ts`; what agents say is never here.
  */
+import { access } from "./words/access.ts";
 import { asks } from "./words/asks.ts";
 import { frame } from "./words/frame.ts";
+import { ledger } from "./words/ledger.ts";
 import { sessions } from "./words/sessions.ts";
 
-export const words = { ...frame, ...asks, ...sessions };
+export const words = { ...frame, ...asks, ...sessions, ...access, ...ledger };

@@ -12,19 +12,23 @@ import { openAsks } from "../state/ledger.ts";
 import { connection, ledger } from "../state/live.ts";
 import { preferences } from "../state/preferences.ts";
 import { words } from "../text/words.ts";
+import { Access } from "./access.tsx";
 import { Account } from "./account.tsx";
 import { History } from "./history.tsx";
 import { Help } from "./help.tsx";
 import { Inbox } from "./inbox.tsx";
+import { Ledger } from "./ledger.tsx";
 import { Sessions } from "./sessions.tsx";
 
 /** The page that a route is part of. */
-const PLACES: Readonly<Record<Route["page"], "inbox" | "history" | "sessions">> = {
+const PLACES: Readonly<Record<Route["page"], "inbox" | "history" | "sessions" | "access" | "ledger">> = {
   inbox: "inbox",
   ask: "inbox",
   history: "history",
   sessions: "sessions",
   session: "sessions",
+  access: "access",
+  ledger: "ledger",
 };
 
 export function Shell() {
@@ -58,6 +62,12 @@ export function Shell() {
           <a href={fragmentOf({ page: "sessions" })} aria-current={place() === "sessions" ? "page" : undefined}>
             {words.shell.sessions}
           </a>
+          <a href={fragmentOf({ page: "access", part: "devices" })} aria-current={place() === "access" ? "page" : undefined}>
+            {words.access.title}
+          </a>
+          <a href={fragmentOf({ page: "ledger", part: "figures" })} aria-current={place() === "ledger" ? "page" : undefined}>
+            {words.ledger.title}
+          </a>
         </nav>
         <ConnectionState />
         <button type="button" class="quiet help-button" aria-label={words.shell.help} onClick={() => setHelping(true)}>
@@ -84,6 +94,12 @@ export function Shell() {
         </Match>
         <Match when={place() === "sessions"}>
           <Sessions />
+        </Match>
+        <Match when={place() === "access"}>
+          <Access />
+        </Match>
+        <Match when={place() === "ledger"}>
+          <Ledger />
         </Match>
       </Switch>
       <Announcer />

@@ -1,12 +1,13 @@
-//! The audit: read in order, and followed from end to end.
+//! The audit: read in order, looked through, and followed from end to end.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use countersign_api::{AuditList, AuditVerdict};
-use countersign_broker::ChainVerdict;
+use countersign_api::{AuditFound, AuditList, AuditVerdict, ChainList, ChainVerified, ChainView};
+use countersign_broker::{AuditWish, Chain, ChainVerdict};
 use countersign_core::id::WorkspaceId;
+use countersign_core::time::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -78,4 +79,84 @@ fn view(verdict: ChainVerdict) -> AuditVerdict {
             broken: Some(broken.to_string()),
         },
     }
+}
+
+/// What to look for. Entries have to fit all of it.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AuditSearch {
+    /// Whose chain; the first workspace's if it is not said.
+    workspace: Option<WorkspaceId>,
+    /// Only those before this place: the `next` of the page before.
+    #[param(minimum = 1)]
+    before: Option<i64>,
+    /// How many; 50 if it is not said.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<i64>,
+    /// What is in the name of who did it.
+    actor: Option<String>,
+    /// What was done, such as `ask.answer`, or what it begins with, such as `ask`.
+    action: Option<String>,
+    /// What is anywhere in the entry.
+    text: Option<String>,
+    /// Not before this time.
+    since: Option<Timestamp>,
+    /// Before this time.
+    until: Option<Timestamp>,
+}
+
+/// Looks through one workspace's audit, newest entries first. A page looks at a bounded number of entries.
+#[utoipa::path(get, path = "/api/v1/audit/search", tag = "audit", params(AuditSearch),
+    responses((status = 200, body = AuditFound), Refused, Missing, Unfit))]
+pub(crate) async fn search_audit(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Query(query): Query<AuditSearch>,
+) -> Result<Json<AuditFound>, ApiError> {
+    let before = query
+        .before
+        .map(|before| extract::within("before", Some(before), 1..=i64::MAX, 1));
+    let limit = extract::within("limit", query.limit, 1..=500, 50)?;
+    let wish = AuditWish {
+        workspace: query.workspace,
+        before: before.transpose()?,
+        actor: query.actor,
+        action: query.action,
+        text: query.text,
+        since: query.since,
+        until: query.until,
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let page = server
+        .broker
+        .search_audit(&admitted.caller, wish, limit)
+        .await?;
+    Ok(Json(AuditFound {
+        entries: page.entries,
+        next: page.next,
+        looked_at: page.looked_at,
+    }))
+}
+
+/// Lists the chains: how long they are, and how each was found when it was last followed.
+#[utoipa::path(get, path = "/api/v1/audit/chains", tag = "audit",
+    responses((status = 200, body = ChainList), Refused))]
+pub(crate) async fn list_chains(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+) -> Result<Json<ChainList>, ApiError> {
+    let chains = server.broker.chains(&admitted.caller).await?;
+    let chain = |chain: Chain| ChainView {
+        workspace: chain.workspace,
+        entries: chain.entries,
+        verified: chain.verified.map(|found| ChainVerified {
+            at: found.at,
+            whole: found.broken.is_none(),
+            entries: found.entries,
+            broken: found.broken,
+        }),
+    };
+    Ok(Json(ChainList {
+        chains: chains.into_iter().map(chain).collect(),
+    }))
 }

@@ -7,10 +7,10 @@ use axum::extract::State;
 use axum::response::{AppendHeaders, IntoResponse as _, Response};
 use countersign_api::{ErrorBody, ErrorCode, NewPairing, PairRequest, Paired, PairingView};
 use countersign_core::token::TokenKind;
-use http::header::{HOST, HeaderMap, SET_COOKIE};
+use http::header::{HOST, HeaderMap, SET_COOKIE, USER_AGENT};
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use crate::auth::{Admitted, Transport, clear_cookie, set_cookie};
+use crate::auth::{Admitted, Transport, clear_cookie, device_of, set_cookie};
 use crate::endpoints::refusals::{Refused, UnfitBody};
 use crate::endpoints::workspaces::view_of;
 use crate::error::ApiError;
@@ -33,12 +33,15 @@ pub(crate) async fn make_pairing(
         .broker
         .make_pairing(&admitted.caller, new.name, new.role)
         .await?;
+    let public_url = server.settings.public_url.as_ref();
+    let remote_link = public_url.map(|base| format!("{base}/app/#pair={code}"));
     let link = format!("{}/app/#pair={code}", base_url(&server, &headers));
     Ok((
         StatusCode::CREATED,
         Json(PairingView {
             code,
             link,
+            remote_link,
             expires_at,
         }),
     ))
@@ -57,7 +60,8 @@ pub(crate) async fn pair(
     headers: HeaderMap,
     extract::Json(request): extract::Json<PairRequest>,
 ) -> Result<Response, ApiError> {
-    let Some((admission, secret)) = server.broker.pair(&request.code).await? else {
+    let device = headers.get(USER_AGENT).and_then(device_of);
+    let Some((admission, secret)) = server.broker.pair(&request.code, device).await? else {
         return Err(ApiError::new(
             StatusCode::GONE,
             ErrorCode::Over,
@@ -73,7 +77,7 @@ pub(crate) async fn pair(
         transport(&server, &headers),
     );
     let paired = Paired {
-        me: view_of(&admission.caller),
+        me: view_of(&admission.caller, Some(admission.token.id)),
         page_key: secret.page,
     };
     Ok((AppendHeaders([(SET_COOKIE, cookie)]), Json(paired)).into_response())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use countersign_api::{NewRule, RuleList, RulePreview, RulePreviewRequest, RuleSample};
+use countersign_api::{NewRule, RuleEnd, RuleList, RulePreview, RulePreviewRequest, RuleSample};
 use countersign_broker::{Foresight, Match, RuleGuess, RuleWish};
 use countersign_core::id::RuleId;
 use countersign_core::rule::Rule;
@@ -43,11 +43,7 @@ pub(crate) async fn make_rule(
     admitted: Admitted,
     extract::Json(new): extract::Json<NewRule>,
 ) -> Result<(StatusCode, Json<Rule>), ApiError> {
-    let life = new.expires_in_s.map(Duration::from_secs);
-    if life.is_some_and(|life| life.is_zero() || life > LONGEST_LIFE) {
-        let problem = "must be at least one second and at most ten years";
-        return Err(ApiError::invalid("expires_in_s", problem));
-    }
+    let life = new.expires_in_s.map(life).transpose()?;
     let wish = RuleWish {
         workspace: new.workspace,
         session: new.session,
@@ -58,6 +54,31 @@ pub(crate) async fn make_rule(
     };
     let rule = server.broker.make_rule(&admitted.caller, wish).await?;
     Ok((StatusCode::CREATED, Json(rule)))
+}
+
+/// A life that a rule can have.
+fn life(seconds: u64) -> Result<Duration, ApiError> {
+    let life = Duration::from_secs(seconds);
+    if life.is_zero() || life > LONGEST_LIFE {
+        let problem = "must be at least one second and at most ten years";
+        return Err(ApiError::invalid("expires_in_s", problem));
+    }
+    Ok(life)
+}
+
+/// Has a rule end in a while. Its end can be brought forward, and never put off.
+#[utoipa::path(post, path = "/api/v1/rules/{id}/expire", tag = "rules",
+    params(("id" = RuleId, Path)), request_body = RuleEnd,
+    responses((status = 200, body = Rule), Refused, Missing, UnfitBody))]
+pub(crate) async fn expire_rule(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Id(id): Id<RuleId>,
+    extract::Json(end): extract::Json<RuleEnd>,
+) -> Result<Json<Rule>, ApiError> {
+    let life = life(end.expires_in_s)?;
+    let broker = &server.broker;
+    Ok(Json(broker.expire_rule(&admitted.caller, id, life).await?))
 }
 
 /// Tells what a rule would have matched in the last days, had it been there. Nothing is changed by it.

@@ -7,6 +7,7 @@ use axum::extract::State;
 use countersign_api::{Consent, EngineView, Me, WorkspaceList, WorkspaceView};
 use countersign_broker::EngineStatus;
 use countersign_core::grant::{Caller, Grant};
+use countersign_core::id::TokenId;
 
 use crate::auth::Admitted;
 use crate::endpoints::refusals::Refused;
@@ -17,16 +18,18 @@ use crate::state::Server;
 #[utoipa::path(get, path = "/api/v1/me", tag = "callers",
     responses((status = 200, body = Me), Refused))]
 pub(crate) async fn me(admitted: Admitted) -> Json<Me> {
-    Json(view_of(&admitted.caller))
+    let token = admitted.admission.map(|admission| admission.token.id);
+    Json(view_of(&admitted.caller, token))
 }
 
 /// A caller as it sees itself.
-pub(crate) fn view_of(caller: &Caller) -> Me {
+pub(crate) fn view_of(caller: &Caller, token: Option<TokenId>) -> Me {
     Me {
         actor: caller.actor().clone(),
         grants: caller.grants().clone(),
         workspace: caller.workspace(),
         surface: caller.surface(),
+        token,
     }
 }
 

@@ -37,7 +37,9 @@ fn wants(operation: &str) -> (Wants, Value) {
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
         | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" | "list_jobs"
-        | "show_job" | "ended_job" | "job_log" | "job_diff" => (Wants::Grant(Read), Value::Null),
+        | "show_job" | "ended_job" | "job_log" | "job_diff" | "list_chains" | "show_figures" => {
+            (Wants::Grant(Read), Value::Null)
+        }
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
         "start_session" | "heal_jobs" => (Wants::Grant(Prompt), json!({})),
         "hand_in_job" => (
@@ -55,6 +57,7 @@ fn wants(operation: &str) -> (Wants, Value) {
         | "revoke_rule"
         | "list_audit"
         | "verify_audit"
+        | "search_audit"
         | "list_notifications"
         | "retry_notification"
         | "retry_notifications"
@@ -67,6 +70,7 @@ fn wants(operation: &str) -> (Wants, Value) {
             Wants::Grant(Administer),
             json!({ "tool": "edit", "verdict": "deny", "match": "glob", "pattern": "*.lock" }),
         ),
+        "expire_rule" => (Wants::Grant(Administer), json!({ "expires_in_s": 60 })),
         "preview_rule" => (
             Wants::Grant(Read),
             json!({ "tool": "edit", "match": "glob", "pattern": "*.lock" }),
@@ -117,7 +121,7 @@ async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
         "show_job" | "ended_job" | "job_log" | "job_diff" | "cancel_job" | "keep_job"
         | "discard_job" => job(stage).await,
         "revoke_token" => token(stage).await,
-        "revoke_rule" => rule(stage).await,
+        "revoke_rule" | "expire_rule" => rule(stage).await,
         "retry_notification" => dead_letter(stage).await,
         "test_target" => return path.replace("{name}", "bell"),
         _ => String::new(),

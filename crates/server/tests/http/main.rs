@@ -5,12 +5,14 @@
     reason = "what a test needs and does not get fails the test"
 )]
 
+mod access;
 mod answering;
 mod app;
 mod client;
 mod document;
 mod grants;
 mod jobs;
+mod ledger;
 mod local;
 mod malformed;
 mod origins;

@@ -143,6 +143,7 @@ async fn a_token_for_another_workspace_sees_no_event() {
         actor_kind: countersign_core::actor::ActorKind::Person,
         grants: Role::Owner.grants(),
         workspace: Some(other.id),
+        device: None,
         expires_at: None,
     };
     let ada = stage.broker.local_owner().actor().clone();

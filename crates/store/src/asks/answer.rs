@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::Store;
 use crate::asks::end::{expire_in, withdraw_in};
-use crate::asks::{ask_in, open_siblings_in};
+use crate::asks::{ask_in, open_siblings_in, tool_of};
 use crate::database::on_tx;
 use crate::engines::hold_run;
 use crate::error::StoreError;
@@ -121,8 +121,9 @@ pub(super) async fn record_answer(
     mut answer: Answer,
     now: Timestamp,
 ) -> Result<AskState, StoreError> {
-    const ADD_ANSWER: &str = "INSERT INTO answers (ask, choice, actor, surface, at, rule) \
-         VALUES ($1, $2, $3, $4, $5, $6)";
+    const ADD_ANSWER: &str = "INSERT INTO answers \
+         (ask, choice, actor, surface, at, rule, yes, workspace, tool, opened_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
     const ADD_DELIVERY: &str = "INSERT INTO deliveries (ask, state, attempts, due_at) \
          VALUES ($1, 'pending', 0, $2)";
 
@@ -142,6 +143,10 @@ pub(super) async fn record_answer(
             .bind(answer.surface.name())
             .bind(answer.at.as_micros())
             .bind(answer.rule.map(|id| id.to_string()))
+            .bind(i64::from(answer.choice.is_yes()))
+            .bind(ask.workspace.to_string())
+            .bind(tool_of(&ask.subject))
+            .bind(ask.opened_at.as_micros())
             .execute(connection)
             .await?;
     });

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use crate::Store;
 use crate::asks::answer::{claim, record_answer};
-use crate::asks::ask_in;
 use crate::asks::end::withdraw_in;
 use crate::asks::row::{AskRow, select_asks};
+use crate::asks::{ask_in, tool_of};
 use crate::database::{Tx, on_tx};
 use crate::engines::hold_run;
 use crate::error::StoreError;
@@ -246,8 +246,8 @@ async fn known_ask(tx: &mut Tx, run: RunId, native_id: &str) -> Result<Option<As
 
 async fn insert_ask(tx: &mut Tx, ask: &Ask) -> Result<(), StoreError> {
     const ADD: &str = "INSERT INTO asks (id, workspace, door, run, session, native_id, directory, \
-         subject, raw, options, opened_at, expires_at, digest, fingerprint, likeness, previous, state) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'open')";
+         subject, raw, options, opened_at, expires_at, digest, fingerprint, likeness, previous, tool, state) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'open')";
     on_tx!(tx, |connection| {
         query(ADD)
             .bind(ask.id.to_string())
@@ -266,6 +266,7 @@ async fn insert_ask(tx: &mut Tx, ask: &Ask) -> Result<(), StoreError> {
             .bind(ask.fingerprint.to_string())
             .bind(ask.likeness.to_string())
             .bind(ask.previous.map(|id| id.to_string()))
+            .bind(tool_of(&ask.subject))
             .execute(connection)
             .await?;
     });

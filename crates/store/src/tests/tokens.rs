@@ -12,7 +12,7 @@ use super::scene::{Scene, at};
 use crate::tokens::KnownTokens;
 use crate::{NewToken, Pairing, Store};
 
-fn new_token(secret: &[u8], name: &str) -> NewToken {
+pub(super) fn new_token(secret: &[u8], name: &str) -> NewToken {
     NewToken {
         hash: Digest::of_bytes(secret),
         name: name.to_owned(),
@@ -20,6 +20,7 @@ fn new_token(secret: &[u8], name: &str) -> NewToken {
         actor_kind: ActorKind::Person,
         grants: Role::Collaborator.grants(),
         workspace: None,
+        device: None,
         expires_at: Some(at(100)),
     }
 }
@@ -188,9 +189,11 @@ fn a_token() -> Token {
         },
         grants: wish.grants,
         workspace: wish.workspace,
+        device: None,
         made_at: at(1),
         expires_at: wish.expires_at,
         revoked_at: None,
+        seen_at: None,
     }
 }
 
@@ -211,7 +214,7 @@ async fn a_pairing_code_works_once_however_many_use_it() {
                     let secret = Digest::of_bytes(&[b's', round, browser]);
                     let code = Digest::of_bytes(&code);
                     let token = store
-                        .use_pairing(&code, secret, at(900), at(2))
+                        .use_pairing(&code, secret, None, at(900), at(2))
                         .await
                         .unwrap();
                     (token, secret)
@@ -247,7 +250,7 @@ async fn a_pairing_code_that_is_unknown_or_too_old_is_refused() {
         let secret = Digest::of_bytes(b"secret");
         for (code, now) in [(b"code", at(300)), (b"edoc", at(2))] {
             let code = Digest::of_bytes(code);
-            let token = store.use_pairing(&code, secret, at(900), now).await;
+            let token = store.use_pairing(&code, secret, None, at(900), now).await;
             assert_eq!(token.unwrap(), None);
         }
         assert_eq!(store.tokens().await.unwrap(), []);
@@ -262,7 +265,9 @@ async fn a_pairing_code_that_is_unknown_or_too_old_is_refused() {
             .await
             .unwrap();
         let code = Digest::of_bytes(b"code");
-        let token = store.use_pairing(&code, secret, at(900), at(299)).await;
+        let token = store
+            .use_pairing(&code, secret, None, at(900), at(299))
+            .await;
         assert!(token.unwrap().is_some());
     })
     .await;

@@ -12,7 +12,7 @@ use super::backend::{Place, each_place};
 use super::scene::{at, says};
 use crate::database::{TABLES, migrator};
 use crate::file::LedgerFile;
-use crate::{Answered, AskFilter, ChainVerdict, Store, StoreError};
+use crate::{Answered, AskFilter, ChainVerdict, Slice, Store, StoreError};
 
 /// What the first tables hold in these tests.
 const FIRST_ROWS: &str = include_str!("first_ledger.sql");
@@ -134,6 +134,31 @@ async fn a_ledger_of_the_first_version_is_taken_up_with_all_that_is_in_it() {
         let session = store.session(denied.session).await.unwrap().unwrap();
         let turn = store.newest_turn(session.id).await.unwrap().unwrap();
         assert_eq!(turn.prompt, "fix the build");
+
+        // What was answered before figures were made is in them.
+        let all = Slice {
+            from: at(0),
+            to: at(1_000),
+            workspace: None,
+            most: 100,
+            target: 60_000_000,
+            late: at(0),
+        };
+        let figures = store.figures(all).await.unwrap();
+        let mut said: Vec<_> = figures
+            .answered
+            .iter()
+            .map(|it| (it.tool.as_deref(), it.yes))
+            .collect();
+        said.sort_unstable();
+        assert_eq!(said, [(Some("bash"), false), (Some("bash"), true)]);
+        let mut waiting: Vec<_> = figures
+            .unanswered
+            .iter()
+            .map(|it| it.tool.as_deref())
+            .collect();
+        waiting.sort_unstable();
+        assert_eq!(waiting, [None, Some("bash")]);
 
         // Life goes on in it: the open ask is answered, and the chain that began then is whole.
         let open = ask_called(&store, "per_3").await;
