@@ -9,6 +9,8 @@ test("every route is read back from its own address", () => {
     { page: "history", ask: "ask_01jcz5x8" },
     { page: "sessions" },
     { page: "session", session: "session_01jcz5x8" },
+    { page: "jobs" },
+    { page: "job", job: "adversarial-review-01jcz5x8" },
   ];
   for (const route of routes) expect(parseRoute(fragmentOf(route))).toEqual(route);
 });

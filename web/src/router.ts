@@ -10,7 +10,9 @@ export type Route =
   | { page: "ask"; ask: string }
   | { page: "history"; ask?: string }
   | { page: "sessions" }
-  | { page: "session"; session: string };
+  | { page: "session"; session: string }
+  | { page: "jobs" }
+  | { page: "job"; job: string };
 
 /** The route that a fragment names; what cannot be read leads to the inbox. */
 export function parseRoute(fragment: string): Route {
@@ -21,6 +23,8 @@ export function parseRoute(fragment: string): Route {
   if (head === "history" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "history", ask: id };
   if (head === "sessions" && id === undefined) return { page: "sessions" };
   if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id)) return { page: "session", session: id };
+  if (head === "jobs" && id === undefined) return { page: "jobs" };
+  if (head === "jobs" && id !== undefined && /^[\w-]+$/.test(id)) return { page: "job", job: id };
   return { page: "inbox" };
 }
 
@@ -37,6 +41,10 @@ export function fragmentOf(route: Route): string {
       return "#/sessions";
     case "session":
       return `#/sessions/${route.session}`;
+    case "jobs":
+      return "#/jobs";
+    case "job":
+      return `#/jobs/${route.job}`;
   }
 }
 

@@ -36,3 +36,6 @@ export const Undo = icon(["M3 6.500h6.500a3.500 3.500 0 010 7H6", "M5.800 3.500L
 export const Columns = icon(["M2.500 3h11v10h-11z", "M8 3v10"]);
 export const Lines = icon(["M2.500 4h11", "M2.500 8h11", "M2.500 12h11"]);
 export const Gear = icon(["M2.500 5h6", "M11.500 5h2", "M10 3.500v3", "M2.500 11h2", "M7.500 11h6", "M6 9.500v3"]);
+export const Tray = icon(["M2.500 9.500l2-6h7l2 6v3.500h-11z", "M2.500 9.500h3.300l1 1.700h2.400l1-1.700h3.300"]);
+export const Talk = icon(["M2.500 3h11v7.500H8L4.800 13.300v-2.800H2.500z"]);
+export const Board = icon(["M2.500 3h11v10h-11z", "M6.200 3v10", "M9.800 3v10"]);

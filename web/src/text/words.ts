@@ -5,6 +5,7 @@
  */
 import { asks } from "./words/asks.ts";
 import { frame } from "./words/frame.ts";
+import { jobs } from "./words/jobs.ts";
 import { sessions } from "./words/sessions.ts";
 
-export const words = { ...frame, ...asks, ...sessions };
+export const words = { ...frame, ...asks, ...sessions, ...jobs };
