@@ -12,6 +12,7 @@ mod engine;
 mod error;
 mod job;
 mod notification;
+mod search;
 mod session;
 mod settings;
 mod token;
@@ -28,9 +29,14 @@ pub use engine::{EarlierSession, EarlierSessions, EngineOffer, EngineOffers, Sig
 pub use error::{ErrorBody, ErrorCode};
 pub use job::{
     HealAction, HealReport, HealRequest, Healed, JobDiff, JobList, JobLog, JobView, NewJob,
+    PriorityRequest, RetryRequest,
 };
 pub use notification::{NotificationList, NotificationsRetried, TargetTest, TargetView};
-pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
+pub use search::{PassageKind, SearchHit, SearchResult};
+pub use session::{
+    ItemList, NewSession, PromptRequest, PromptTaken, QueuedPrompt, SessionList, SessionView,
+    TakeBackRequest,
+};
 pub use settings::{SetRequest, SettingSet, SettingsView};
 pub use token::{
     Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleList, RulePreview,

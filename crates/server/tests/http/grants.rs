@@ -37,14 +37,21 @@ fn wants(operation: &str) -> (Wants, Value) {
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
         | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" | "list_jobs"
-        | "show_job" | "ended_job" | "job_log" | "job_diff" => (Wants::Grant(Read), Value::Null),
+        | "search_transcripts" | "show_job" | "ended_job" | "job_log" | "job_diff" => {
+            (Wants::Grant(Read), Value::Null)
+        }
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
-        "start_session" | "heal_jobs" => (Wants::Grant(Prompt), json!({})),
+        "start_session" | "heal_jobs" | "retry_job" => (Wants::Grant(Prompt), json!({})),
         "hand_in_job" => (
             Wants::Grant(Prompt),
             json!({ "kind": "task", "prompt": "hello", "engine": "demo" }),
         ),
         "prompt_session" => (Wants::Grant(Prompt), json!({ "text": "hello" })),
+        "take_back_prompt" => (
+            Wants::Grant(Prompt),
+            json!({ "turn": TurnId::generate(now()) }),
+        ),
+        "prioritise_job" => (Wants::Grant(Prompt), json!({ "priority": 1 })),
         // It wants `answer` as well, which every role has that has `prompt`.
         "change_settings" => (Wants::Grant(Prompt), json!({ "mode": "plan" })),
         "cancel_session" | "list_earlier_sessions" | "cancel_job" | "keep_job" | "discard_job" => {
@@ -111,14 +118,15 @@ async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
             stage.store.withdraw(ask, &why, now()).await.unwrap();
             ask.to_string()
         }
-        "show_session" | "list_items" | "prompt_session" | "cancel_session" | "show_settings"
-        | "change_settings" => stage.session.to_string(),
+        "show_session" | "list_items" | "prompt_session" | "cancel_session"
+        | "take_back_prompt" | "show_settings" | "change_settings" => stage.session.to_string(),
         "show_attachment" => attachment(stage).await,
         "show_job" | "ended_job" | "job_log" | "job_diff" | "cancel_job" | "keep_job"
-        | "discard_job" => job(stage).await,
+        | "discard_job" | "prioritise_job" | "retry_job" => job(stage).await,
         "revoke_token" => token(stage).await,
         "revoke_rule" => rule(stage).await,
         "retry_notification" => dead_letter(stage).await,
+        "search_transcripts" => return format!("{path}?q=look"),
         "test_target" => return path.replace("{name}", "bell"),
         _ => String::new(),
     };
