@@ -10,13 +10,17 @@ export type Route =
   | { page: "ask"; ask: string }
   | { page: "history"; ask?: string }
   | { page: "sessions" }
-  | { page: "session"; session: string }
+  | { page: "session"; session: string; item?: number }
   | { page: "jobs" }
   | { page: "job"; job: string };
 
 /** The route that a fragment names; what cannot be read leads to the inbox. */
 export function parseRoute(fragment: string): Route {
   const [head, id, ...rest] = fragment.replace(/^#?\/?/, "").split("/");
+  const [place, ...more] = rest;
+  if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id) && place !== undefined && /^\d{1,9}$/.test(place) && more.length === 0) {
+    return { page: "session", session: id, item: Number(place) };
+  }
   if (rest.length > 0) return { page: "inbox" };
   if (head === "asks" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "ask", ask: id };
   if (head === "history" && id === undefined) return { page: "history" };
@@ -40,7 +44,7 @@ export function fragmentOf(route: Route): string {
     case "sessions":
       return "#/sessions";
     case "session":
-      return `#/sessions/${route.session}`;
+      return route.item === undefined ? `#/sessions/${route.session}` : `#/sessions/${route.session}/${route.item}`;
     case "jobs":
       return "#/jobs";
     case "job":

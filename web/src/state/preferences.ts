@@ -10,15 +10,18 @@ export const REMINDERS = [0, 5, 15, 60] as const;
 export const KEY_CHOICES = ["on", "off"] as const;
 export const DIFF_LAYOUTS = ["inline", "split"] as const;
 
+export const JOB_LAYOUTS = ["board", "list"] as const;
+
 export interface Preferences {
   theme: (typeof THEMES)[number];
   undo: (typeof UNDO_WINDOWS)[number];
   remind: (typeof REMINDERS)[number];
   keys: (typeof KEY_CHOICES)[number];
   diff: (typeof DIFF_LAYOUTS)[number];
+  jobs: (typeof JOB_LAYOUTS)[number];
 }
 
-export const DEFAULTS: Preferences = { theme: "system", undo: 0, remind: 0, keys: "on", diff: "inline" };
+export const DEFAULTS: Preferences = { theme: "system", undo: 0, remind: 0, keys: "on", diff: "inline", jobs: "board" };
 
 const KEY = "countersign.preferences";
 const [preferences, setPreferences] = createSignal(stored());
@@ -50,6 +53,7 @@ export function readPreferences(kept: string | null): Preferences {
     remind: one(REMINDERS, found.remind, DEFAULTS.remind),
     keys: one(KEY_CHOICES, found.keys, DEFAULTS.keys),
     diff: one(DIFF_LAYOUTS, found.diff, DEFAULTS.diff),
+    jobs: one(JOB_LAYOUTS, found.jobs, DEFAULTS.jobs),
   };
 }
 

@@ -7,7 +7,9 @@
 export type Inline =
   | { kind: "text"; text: string }
   | { kind: "code"; text: string }
-  | { kind: "strong" | "emphasis" | "struck"; inlines: Inline[] }
+  | { kind: "strong"; inlines: Inline[] }
+  | { kind: "emphasis"; inlines: Inline[] }
+  | { kind: "struck"; inlines: Inline[] }
   | { kind: "link"; href: string; inlines: Inline[] }
   | { kind: "break" };
 

@@ -8,6 +8,7 @@ import { HeldAnswers } from "../parts/held.tsx";
 import { Board, Keyboard, Talk, Tray } from "../parts/icons.tsx";
 import { Reminders } from "../parts/reminders.tsx";
 import { fragmentOf, route, type Route } from "../router.ts";
+import { inColumn } from "../state/jobs.ts";
 import { bindKeys } from "../state/keys.ts";
 import { openAsks } from "../state/ledger.ts";
 import { connection, ledger } from "../state/live.ts";
@@ -45,7 +46,7 @@ interface Entry {
 const ENTRIES: readonly Entry[] = [
   { to: { page: "inbox" }, title: words.inbox.title, icon: Tray, waiting: { count: () => openAsks(ledger()).length, says: words.shell.openAsks }, also: "history" },
   { to: { page: "sessions" }, title: words.shell.sessions, icon: Talk },
-  { to: { page: "jobs" }, title: words.jobs.title, icon: Board },
+  { to: { page: "jobs" }, title: words.jobs.title, icon: Board, waiting: { count: () => inColumn(Object.values(ledger().jobs), "waiting").length, says: words.jobs.waiting } },
 ];
 
 export function Shell() {
