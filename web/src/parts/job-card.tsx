@@ -37,7 +37,6 @@ export function JobCard(props: { job: JobView; isCurrent: boolean }) {
         <span class="row-standing">
           <Visible text={props.job.engine} /> · {workspaceName(props.job.workspace)}
           <Show when={props.job.worktree}> · {words.jobs.inWorktree}</Show>
-          <Show when={props.job.queue_place}>{(place) => <> · {words.jobs.before(place())}</>}</Show>
         </span>
       </a>
     </li>

@@ -23,7 +23,8 @@ export function JobChanges(props: { job: JobView }) {
       : undefined;
   const [diff] = createResource(source, ([id]) => readJobDiff(id));
   const problem = () => (diff.error === undefined ? undefined : sentenceOf(diff.error));
-  const files = () => (diff.error === undefined ? diff.latest?.files : undefined) ?? [];
+  const known = () => (diff.error === undefined ? diff.latest : undefined);
+  const files = () => known()?.files ?? [];
   return (
     <Show when={props.job.session !== undefined || worktree() !== undefined}>
       <section class="job-part changes" aria-labelledby="job-changes">
@@ -46,15 +47,17 @@ export function JobChanges(props: { job: JobView }) {
           </Show>
           <For each={files()}>
             {(file) => (
-              <details class="changed-file" open={files().length <= OPEN}>
-                <summary class="path">
-                  <Visible text={file.path} />
-                </summary>
-                <DiffView path={file.path} patch={file.patch} />
-              </details>
+              <Show when={files().length > OPEN} fallback={<DiffView path={file.path} patch={file.patch} />}>
+                <details class="changed-file">
+                  <summary class="path">
+                    <Visible text={file.path} />
+                  </summary>
+                  <DiffView path={file.path} patch={file.patch} />
+                </details>
+              </Show>
             )}
           </For>
-          <Show when={diff.latest?.truncated}>
+          <Show when={known()?.truncated}>
             <p class="muted">{words.changes.truncated}</p>
           </Show>
         </div>

@@ -53,9 +53,14 @@ export function Progress(props: { job: JobView }) {
       >
         {(crumb) => (
           <>
-            <span class="job-crumb">
-              <Visible text={crumb().text} />
-            </span>{" "}
+            <Show
+              when={props.job.queue_place === undefined}
+              fallback={<span>{words.jobs.before(props.job.queue_place ?? 0)}</span>}
+            >
+              <span class="job-crumb">
+                <Visible text={crumb().text} />
+              </span>
+            </Show>{" "}
             · <Waiting from={crumb().since} />
           </>
         )}

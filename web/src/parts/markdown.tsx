@@ -13,7 +13,8 @@ import { Visible } from "./visible.tsx";
 /** Longer words are shown as they are: nobody reads them for their headings. */
 const LONGEST = 200_000;
 
-export function Markdown(props: { text: string }) {
+/** What stands around it has the headings above `under`; those of the text are all one below, whatever it says they are. */
+export function Markdown(props: { text: string; under?: "h2" | "h3" }) {
   const pieces = createMemo(() => (props.text.length > LONGEST ? undefined : outermost(props.text)));
   return (
     <Show
@@ -26,21 +27,20 @@ export function Markdown(props: { text: string }) {
     >
       {(known) => (
         <div class="prose">
-          <For each={known()}>{(piece) => <Blocks blocks={parseMarkdown(piece)} />}</For>
+          <For each={known()}>{(piece) => <Blocks blocks={parseMarkdown(piece)} heading={props.under === "h3" ? "h4" : "h3"} />}</For>
         </div>
       )}
     </Show>
   );
 }
 
-function Blocks(props: { blocks: readonly Block[] }) {
-  return <For each={props.blocks}>{(block) => <BlockView block={block} />}</For>;
+type Heading = "h3" | "h4";
+
+function Blocks(props: { blocks: readonly Block[]; heading: Heading }) {
+  return <For each={props.blocks}>{(block) => <BlockView block={block} heading={props.heading} />}</For>;
 }
 
-/** The page's own headings end at the third level: those within what somebody said come below. */
-const HEADINGS = ["h4", "h5", "h6"] as const;
-
-function BlockView(props: { block: Block }) {
+function BlockView(props: { block: Block; heading: Heading }) {
   const is = <K extends Block["kind"]>(kind: K) => (props.block.kind === kind ? (props.block as Extract<Block, { kind: K }>) : undefined);
   return (
     <Switch>
@@ -53,7 +53,7 @@ function BlockView(props: { block: Block }) {
       </Match>
       <Match when={is("heading")}>
         {(block) => (
-          <Dynamic component={HEADINGS[Math.min(block().level, HEADINGS.length) - 1] ?? "h6"}>
+          <Dynamic component={props.heading} data-level={Math.min(block().level, 4)}>
             <Inlines inlines={block().inlines} />
           </Dynamic>
         )}
@@ -62,7 +62,7 @@ function BlockView(props: { block: Block }) {
       <Match when={is("quote")}>
         {(block) => (
           <blockquote>
-            <Blocks blocks={block().blocks} />
+            <Blocks blocks={block().blocks} heading={props.heading} />
           </blockquote>
         )}
       </Match>
@@ -72,12 +72,12 @@ function BlockView(props: { block: Block }) {
             when={block().start !== undefined}
             fallback={
               <ul>
-                <Items items={block().items} />
+                <Items items={block().items} heading={props.heading} />
               </ul>
             }
           >
             <ol start={block().start}>
-              <Items items={block().items} />
+              <Items items={block().items} heading={props.heading} />
             </ol>
           </Show>
         )}
@@ -123,7 +123,7 @@ function BlockView(props: { block: Block }) {
   );
 }
 
-function Items(props: { items: readonly ListItem[] }) {
+function Items(props: { items: readonly ListItem[]; heading: Heading }) {
   return (
     <For each={props.items}>
       {(item) => (
@@ -137,7 +137,7 @@ function Items(props: { items: readonly ListItem[] }) {
             </span>
           </Show>
           <div>
-            <Blocks blocks={item.blocks} />
+            <Blocks blocks={item.blocks} heading={props.heading} />
           </div>
         </li>
       )}

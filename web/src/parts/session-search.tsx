@@ -5,7 +5,7 @@ import type { SearchHit, SearchResult } from "../api/types.ts";
 import { fragmentOf } from "../router.ts";
 import { bindKeys } from "../state/keys.ts";
 import { words } from "../text/words.ts";
-import { Cross, Search } from "./icons.tsx";
+import { Search } from "./icons.tsx";
 import { Problem } from "./problem.tsx";
 import { workspaceName } from "./requester.tsx";
 import { Ago } from "./time.tsx";
@@ -40,11 +40,6 @@ export function SessionSearch(props: { text: string; write: (text: string) => vo
             }}
           />
         </label>
-        <Show when={props.text !== ""}>
-          <button type="button" class="quiet filter-button" aria-label={words.search.clear} onClick={() => props.write("")}>
-            <Cross />
-          </button>
-        </Show>
       </div>
     </search>
   );

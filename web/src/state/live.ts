@@ -254,6 +254,8 @@ function readEverything(): void {
     const stillOpen = new Set(open.map((ask) => ask.id));
     for (const ask of openAsks(known)) if (!stillOpen.has(ask.id)) perform({ of: "ask", id: ask.id });
     for (const ask of open) wantSession(ask.session);
+    const listed = new Set(jobs.jobs.map((job) => job.id));
+    for (const job of Object.values(known.jobs)) if (!isOver(job) && !listed.has(job.id)) perform({ of: "job", id: job.id });
     for (const session of Object.keys(transcripts())) {
       wantItems(session, 0);
       perform({ of: "settings", session });

@@ -25,7 +25,7 @@ export function Job(props: { job: JobView }) {
     () => [props.job.id, props.job.changed_at, props.job.state, props.job.priority, props.job.worktree?.fate] as const,
     async ([id]) => (await readJobLog(id, 0)).entries,
   );
-  const entries = () => log.latest ?? [];
+  const entries = () => (log.error === undefined ? log.latest : undefined) ?? [];
   return (
     <article class="job" aria-labelledby="job-title" data-job={props.job.id} data-job-state={props.job.state}>
       <Head job={props.job} />
@@ -90,9 +90,6 @@ function Head(props: { job: JobView }) {
         <p class="job-standing">
           <StateChip job={props.job} />
           <Progress job={props.job} />
-          <Show when={props.job.queue_place !== undefined}>
-            <span class="muted">{words.jobs.before(props.job.queue_place ?? 0)}</span>
-          </Show>
         </p>
         <p class="muted">
           {words.jobs.kinds[props.job.kind]} · <Visible text={props.job.engine} /> · {workspaceName(props.job.workspace)}
@@ -176,7 +173,7 @@ function Outcome(props: { job: JobView }) {
         <section class="job-part" aria-labelledby="job-result">
           <h3 id="job-result">{props.job.state === "completed" ? words.job.result : words.job.halfResult}</h3>
           <Show when={props.job.result ?? props.job.summary} fallback={<p class="muted">{words.job.noResult}</p>}>
-            {(text) => <Markdown text={text()} />}
+            {(text) => <Markdown text={text()} under="h3" />}
           </Show>
         </section>
       </Show>

@@ -14,7 +14,7 @@ import { Sentence } from "../parts/sentence.tsx";
 import { SessionSettings } from "../parts/settings.tsx";
 import { TranscriptView } from "../parts/transcript.tsx";
 import { Visible } from "../parts/visible.tsx";
-import { route } from "../router.ts";
+import { fragmentOf, route } from "../router.ts";
 import { bindKeys } from "../state/keys.ts";
 import { openAsks } from "../state/ledger.ts";
 import { followSession, isLoaded, isMissing, learnSession, ledger, transcriptOf, wantSession } from "../state/live.ts";
@@ -212,11 +212,13 @@ function createHeld(open: () => readonly string[]): () => readonly string[] {
 
 /** Brings the piece that the address names into sight, once it is there, and leaves whoever reads it there. */
 function createSoughtPiece(isThere: () => boolean, found: () => void): void {
+  let done: string | undefined;
   createEffect(() => {
     const at = route();
-    if (at.page !== "session" || at.item === undefined || !isThere()) return;
+    if (at.page !== "session" || at.item === undefined || done === fragmentOf(at) || !isThere()) return;
     const piece = document.getElementById(`piece-${at.item}`);
     if (piece === null) return;
+    done = fragmentOf(at);
     found();
     piece.querySelector("details")?.setAttribute("open", "");
     requestAnimationFrame(() => {

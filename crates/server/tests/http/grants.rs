@@ -27,6 +27,9 @@ enum Wants {
     Grant(Grant),
 }
 
+/// A prompt that somebody would take back.
+const QUEUED: &str = "turn_01kaaaaaaaf7aaaaaaaaaaaaaa";
+
 /// What every operation of the document wants, and a body for it that can be understood.
 fn wants(operation: &str) -> (Wants, Value) {
     use Grant::{Administer, Answer, Prompt, Read};
@@ -47,10 +50,7 @@ fn wants(operation: &str) -> (Wants, Value) {
             json!({ "kind": "task", "prompt": "hello", "engine": "demo" }),
         ),
         "prompt_session" => (Wants::Grant(Prompt), json!({ "text": "hello" })),
-        "take_back_prompt" => (
-            Wants::Grant(Prompt),
-            json!({ "turn": TurnId::generate(now()) }),
-        ),
+        "take_back_prompt" => (Wants::Grant(Prompt), json!({ "turn": QUEUED })),
         "prioritise_job" => (Wants::Grant(Prompt), json!({ "priority": 1 })),
         // It wants `answer` as well, which every role has that has `prompt`.
         "change_settings" => (Wants::Grant(Prompt), json!({ "mode": "plan" })),
@@ -119,7 +119,10 @@ async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
             ask.to_string()
         }
         "show_session" | "list_items" | "prompt_session" | "cancel_session"
-        | "take_back_prompt" | "show_settings" | "change_settings" => stage.session.to_string(),
+        | "take_back_prompt" | "show_settings" | "change_settings" => {
+            begin_turn(stage, QUEUED.parse().unwrap(), &[]).await;
+            stage.session.to_string()
+        }
         "show_attachment" => attachment(stage).await,
         "show_job" | "ended_job" | "job_log" | "job_diff" | "cancel_job" | "keep_job"
         | "discard_job" | "prioritise_job" | "retry_job" => job(stage).await,
@@ -149,7 +152,12 @@ async fn attachment(stage: &Stage) -> String {
         },
         bytes: Some(b"text".to_vec()),
     };
-    let turn = TurnId::generate(now());
+    begin_turn(stage, TurnId::generate(now()), &[attached]).await;
+    id.to_string()
+}
+
+/// A turn of the session, unless it was begun before.
+async fn begin_turn(stage: &Stage, turn: TurnId, attached: &[Attached]) {
     let new = NewTurn {
         id: turn,
         session: stage.session,
@@ -163,10 +171,9 @@ async fn attachment(stage: &Stage) -> String {
     let ada = stage.store.actor(ActorKind::Person, "ada", now()).await;
     stage
         .store
-        .begin_turn_with(stage.workspace, new, &[attached], &ada.unwrap(), now())
+        .begin_turn_with(stage.workspace, new, attached, &ada.unwrap(), now())
         .await
         .unwrap();
-    id.to_string()
 }
 
 /// A job that has ended.

@@ -73,7 +73,6 @@ export const sessions = {
   search: {
     label: "Search sessions and transcripts",
     hint: "Search titles and transcripts",
-    clear: "Clear the search",
     title: "In transcripts",
     looking: "Looking…",
     further: "Look further back",
