@@ -9,6 +9,9 @@ test("every route is read back from its own address", () => {
     { page: "history", ask: "ask_01jcz5x8" },
     { page: "sessions" },
     { page: "session", session: "session_01jcz5x8" },
+    { page: "session", session: "session_01jcz5x8", item: 12 },
+    { page: "jobs" },
+    { page: "job", job: "adversarial-review-01jcz5x8" },
     ...ACCESS_PARTS.map((part) => ({ page: "access", part }) as const),
     ...LEDGER_PARTS.map((part) => ({ page: "ledger", part }) as const),
   ];
@@ -16,7 +19,7 @@ test("every route is read back from its own address", () => {
 });
 
 test("an address that means nothing leads to the inbox", () => {
-  for (const fragment of ["", "#", "#/", "#/nowhere", "#/asks", "#/asks/ses_1", "#/asks/ask_1/more", "#/asks/../x", "#/history/x"]) {
+  for (const fragment of ["", "#", "#/", "#/nowhere", "#/asks", "#/asks/ses_1", "#/asks/ask_1/more", "#/asks/../x", "#/history/x", "#/sessions/session_1/x", "#/sessions/session_1/1/2"]) {
     expect(parseRoute(fragment)).toEqual({ page: "inbox" });
   }
 });

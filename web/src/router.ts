@@ -10,7 +10,9 @@ export type Route =
   | { page: "ask"; ask: string }
   | { page: "history"; ask?: string }
   | { page: "sessions" }
-  | { page: "session"; session: string }
+  | { page: "session"; session: string; item?: number }
+  | { page: "jobs" }
+  | { page: "job"; job: string }
   | { page: "access"; part: AccessPart }
   | { page: "ledger"; part: LedgerPart };
 
@@ -24,12 +26,18 @@ export type LedgerPart = (typeof LEDGER_PARTS)[number];
 /** The route that a fragment names; what cannot be read leads to the inbox. */
 export function parseRoute(fragment: string): Route {
   const [head, id, ...rest] = fragment.replace(/^#?\/?/, "").split("/");
+  const [place, ...more] = rest;
+  if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id) && place !== undefined && /^\d{1,9}$/.test(place) && more.length === 0) {
+    return { page: "session", session: id, item: Number(place) };
+  }
   if (rest.length > 0) return { page: "inbox" };
   if (head === "asks" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "ask", ask: id };
   if (head === "history" && id === undefined) return { page: "history" };
   if (head === "history" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "history", ask: id };
   if (head === "sessions" && id === undefined) return { page: "sessions" };
   if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id)) return { page: "session", session: id };
+  if (head === "jobs" && id === undefined) return { page: "jobs" };
+  if (head === "jobs" && id !== undefined && /^[\w-]+$/.test(id)) return { page: "job", job: id };
   if (head === "access") return { page: "access", part: ACCESS_PARTS.find((part) => part === id) ?? "devices" };
   if (head === "ledger") return { page: "ledger", part: LEDGER_PARTS.find((part) => part === id) ?? "figures" };
   return { page: "inbox" };
@@ -47,7 +55,11 @@ export function fragmentOf(route: Route): string {
     case "sessions":
       return "#/sessions";
     case "session":
-      return `#/sessions/${route.session}`;
+      return route.item === undefined ? `#/sessions/${route.session}` : `#/sessions/${route.session}/${route.item}`;
+    case "jobs":
+      return "#/jobs";
+    case "job":
+      return `#/jobs/${route.job}`;
     case "access":
       return route.part === "devices" ? "#/access" : `#/access/${route.part}`;
     case "ledger":

@@ -228,6 +228,25 @@ pub struct JobView {
     pub may_cancel: bool,
 }
 
+/// Moves a job within its queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriorityRequest {
+    /// Higher ones are started first.
+    #[schema(minimum = -100, maximum = 100)]
+    pub priority: i64,
+}
+
+/// Hands a job in again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryRequest {
+    /// The id that the new one is to have. It makes a repetition of this request harmless, and begins with the kind's
+    /// prefix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<JobId>,
+}
+
 /// Jobs, the newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobList {

@@ -13,6 +13,7 @@ mod error;
 mod figures;
 mod job;
 mod notification;
+mod search;
 mod session;
 mod settings;
 mod token;
@@ -32,9 +33,14 @@ pub use error::{ErrorBody, ErrorCode};
 pub use figures::{AnswererView, DayView, FatesView, FiguresView, SloView, ToolView, WaitsView};
 pub use job::{
     HealAction, HealReport, HealRequest, Healed, JobDiff, JobList, JobLog, JobView, NewJob,
+    PriorityRequest, RetryRequest,
 };
 pub use notification::{NotificationList, NotificationsRetried, TargetTest, TargetView};
-pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
+pub use search::{PassageKind, SearchHit, SearchResult};
+pub use session::{
+    ItemList, NewSession, PromptRequest, PromptTaken, QueuedPrompt, SessionList, SessionView,
+    TakeBackRequest,
+};
 pub use settings::{SetRequest, SettingSet, SettingsView};
 pub use token::{
     Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleEnd, RuleList,

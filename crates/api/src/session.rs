@@ -3,6 +3,7 @@
 use countersign_core::attachment::Takes;
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Item, Session, TranscriptItem, Turn};
+use countersign_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -18,6 +19,10 @@ pub struct SessionView {
     /// The newest turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
+    /// The prompts that wait until its agent has come to the end of what it is doing, the next one first. They can be
+    /// taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queued: Vec<QueuedPrompt>,
     /// How many of its asks are open.
     pub open_asks: i64,
     /// Whether whoever reads this may send it a prompt.
@@ -25,6 +30,19 @@ pub struct SessionView {
     /// What its agent takes along with a prompt; absent if it has not said so yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes: Option<Takes>,
+}
+
+/// A prompt that waits until an agent has come to the end of what it is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QueuedPrompt {
+    /// The turn that it will begin.
+    pub turn: TurnId,
+    /// The beginning of what will be said, at most 500 characters.
+    pub text: String,
+    /// Who wrote it.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// The sessions, the one that changed last first.
@@ -79,6 +97,14 @@ pub struct PromptRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 10)]
     pub attachments: Vec<NewAttachment>,
+}
+
+/// Takes back a prompt that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TakeBackRequest {
+    /// The turn that it would begin.
+    pub turn: TurnId,
 }
 
 /// A prompt that is durable and on its way to the engine.

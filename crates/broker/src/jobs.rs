@@ -4,6 +4,7 @@
 //! has one session and one turn, both named when it is taken from the queue: what was begun is found again by its name,
 //! and nothing is said twice.
 
+mod again;
 mod answering;
 mod attachments;
 mod closing;

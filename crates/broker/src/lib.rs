@@ -21,6 +21,7 @@ mod live;
 mod notifications;
 mod rule_preview;
 mod rules;
+mod search;
 mod session_settings;
 mod sessions;
 mod settings;
@@ -48,6 +49,7 @@ pub use live::LiveWords;
 pub use notifications::TargetTried;
 pub use rule_preview::{Foresight, Match, RuleGuess};
 pub use rules::RuleWish;
+pub use search::{Excerpt, Finding, Hit, SearchWish};
 pub use session_settings::{SettingMade, SettingsContext};
 pub use sessions::{NewSessionWish, PromptWish, SessionContext};
 pub use settings::{EngineChoice, ForeignAnswer, JobCaps, Settings};
@@ -61,8 +63,8 @@ pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
 pub use countersign_engine::opencode::Endpoint;
 pub use countersign_notify::Target;
 pub use countersign_store::{
-    Alarm, Answered, AskFilter, Attached, Chain, ChainVerdict, FOUND, JobFilter, Opened, Record,
-    Store, StoreError,
+    Alarm, Answered, AskFilter, Attached, Chain, ChainVerdict, FOUND, JobFilter, Opened, Passage,
+    Place, QueuedTurn, Record, Store, StoreError,
 };
 
 use std::path::Path;

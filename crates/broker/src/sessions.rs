@@ -4,7 +4,7 @@ use countersign_core::attachment::Takes;
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{SessionId, TurnId, WorkspaceId};
 use countersign_core::session::{Session, TranscriptItem, Turn};
-use countersign_store::NewTurn;
+use countersign_store::{NewTurn, QueuedTurn};
 use tokio_util::sync::CancellationToken;
 
 use crate::Broker;
@@ -28,6 +28,8 @@ pub struct SessionContext {
     pub session: Session,
     /// Its newest turn.
     pub turn: Option<Turn>,
+    /// The prompts that wait until its agent has come to the end of what it is doing.
+    pub queued: Vec<QueuedTurn>,
     /// How many of its asks are open.
     pub open_asks: i64,
     /// Whether the caller may talk in it.
@@ -164,6 +166,7 @@ impl Broker {
                         seq: next,
                         native_id,
                         at: self.clock.now(),
+                        changed_at: None,
                         item: piece.into_item(),
                     });
                     next = next.saturating_add(1);
@@ -322,6 +325,38 @@ impl Broker {
         self.session(caller, id).await
     }
 
+    /// Takes back a prompt that waits until the agent has come to the end of what it is doing.
+    pub async fn take_back(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+        turn: TurnId,
+    ) -> Result<SessionContext, BrokerError> {
+        let session = self.visible_session(caller, id).await?;
+        caller.require_in(Grant::Prompt, session.workspace)?;
+        let known = self.store.turn(turn).await?;
+        if known.is_none_or(|known| known.session != id) {
+            return Err(BrokerError::missing("turn", turn));
+        }
+        let is_taken_back = session.engine != Session::OPENCODE
+            && self
+                .store
+                .take_turn_back(
+                    session.workspace,
+                    id,
+                    turn,
+                    caller.actor(),
+                    self.clock.now(),
+                )
+                .await?;
+        if !is_taken_back {
+            return Err(BrokerError::Conflict(
+                "the agent has been told already; stop what it is doing instead".to_owned(),
+            ));
+        }
+        self.session(caller, id).await
+    }
+
     /// The workspace that is named, else the caller's own, else the first.
     pub(crate) fn meant_workspace(
         &self,
@@ -350,8 +385,17 @@ impl Broker {
         caller: &Caller,
         session: Session,
     ) -> Result<SessionContext, BrokerError> {
+        let turn = self.store.newest_turn(session.id).await?;
+        let is_under_way = turn.as_ref().is_some_and(|turn| turn.outcome.is_none());
+        // opencode is told at once, whatever it is doing, and has a queue of its own.
+        let queued = if is_under_way && session.engine != Session::OPENCODE {
+            self.store.queued_turns(session.id).await?
+        } else {
+            Vec::new()
+        };
         Ok(SessionContext {
-            turn: self.store.newest_turn(session.id).await?,
+            turn,
+            queued,
             open_asks: self.store.count_open_asks(session.id).await?,
             may_prompt: caller.require_in(Grant::Prompt, session.workspace).is_ok()
                 && refuse_silent(&session).is_ok(),

@@ -250,6 +250,9 @@ pub struct TranscriptItem {
     pub native_id: String,
     /// When it was first seen.
     pub at: Timestamp,
+    /// When it was last rewritten, if it was: a tool call that has ended did so then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_at: Option<Timestamp>,
     /// What it is.
     #[serde(flatten)]
     pub item: Item,

@@ -16,6 +16,7 @@ pub(crate) mod notifications;
 pub(crate) mod pairing;
 pub(crate) mod refusals;
 pub(crate) mod rules;
+pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod tokens;

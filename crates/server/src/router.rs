@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use crate::auth::PAGE_HEADER;
 use crate::endpoints::{
     alarms, app, asks, attachments, audit, docs, door, engines, events, figures, health, jobs,
-    notifications, pairing, rules, sessions, settings, tokens, workspaces,
+    notifications, pairing, rules, search, sessions, settings, tokens, workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::Conduct;
@@ -78,6 +78,8 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(sessions::list_items))
         .routes(routes!(sessions::prompt_session))
         .routes(routes!(sessions::cancel_session))
+        .routes(routes!(sessions::take_back_prompt))
+        .routes(routes!(search::search_transcripts))
         .routes(routes!(attachments::show_attachment))
         .routes(routes!(jobs::list_jobs, jobs::hand_in_job))
         .routes(routes!(jobs::heal_jobs))
@@ -88,6 +90,8 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(jobs::job_diff))
         .routes(routes!(jobs::keep_job))
         .routes(routes!(jobs::discard_job))
+        .routes(routes!(jobs::prioritise_job))
+        .routes(routes!(jobs::retry_job))
         .routes(routes!(settings::show_settings, settings::change_settings))
         .routes(routes!(tokens::list_tokens, tokens::make_token))
         .routes(routes!(tokens::revoke_token))

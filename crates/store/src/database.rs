@@ -51,6 +51,10 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
         include_str!("../migrations/sqlite/0009_access.sql"),
         include_str!("../migrations/postgres/0009_access.sql"),
     ),
+    (
+        include_str!("../migrations/sqlite/0013_looking.sql"),
+        include_str!("../migrations/postgres/0013_looking.sql"),
+    ),
 ];
 
 /// How long a caller waits for a connection before it is told that the store is busy.

@@ -272,6 +272,33 @@ impl Store {
         Ok(true)
     }
 
+    /// Moves a job within its queue, on behalf of `by`; says whether it was still there.
+    pub async fn set_job_priority(
+        &self,
+        id: &JobId,
+        priority: i64,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const SET: &str = "UPDATE jobs SET priority = $2 WHERE id = $1 AND state = 'queued'";
+        let mut write = self.write(now).await?;
+        let moved = on_tx!(&mut write.tx, |connection| {
+            query(SET)
+                .bind(id.as_str())
+                .bind(priority)
+                .execute(connection)
+                .await?
+                .rows_affected()
+        });
+        if moved == 0 {
+            return Ok(false);
+        }
+        let cause = format!("{} gave it the priority {priority}", by.name);
+        self.tell(write, id, (&name_in_audit(by), "job.priority"), &cause, now)
+            .await?;
+        Ok(true)
+    }
+
     /// Notes what became of a job's worktree, on behalf of `by`, or of Countersign itself.
     pub async fn set_worktree(
         &self,

@@ -17,6 +17,7 @@ mod opening;
 mod racing;
 mod repeating;
 mod scene;
+mod search;
 mod settings;
 mod tokens;
 mod transcript;

@@ -17,10 +17,11 @@ use crate::write::{Write, to_json};
 const AT_ONCE: usize = 500;
 
 row! {
-    struct ItemRow {
+    pub(crate) struct ItemRow {
         seq: i64,
         native_id: String,
         at: i64,
+        changed_at: Option<i64>,
         body: String,
     }
 }
@@ -35,6 +36,7 @@ impl TryFrom<ItemRow> for TranscriptItem {
             seq: row.seq,
             native_id: row.native_id,
             at: Timestamp::from_micros(row.at),
+            changed_at: row.changed_at.map(Timestamp::from_micros),
         })
     }
 }
@@ -101,7 +103,7 @@ impl Store {
         session: SessionId,
         now: Timestamp,
     ) -> Result<usize, StoreError> {
-        const LIST: &str = "SELECT seq, native_id, at, body FROM items WHERE session = $1 \
+        const LIST: &str = "SELECT seq, native_id, at, changed_at, body FROM items WHERE session = $1 \
              AND (body LIKE '%\"status\":\"running\"%' OR body LIKE '%\"status\":\"pending\"%') ORDER BY seq";
         let rows: Vec<ItemRow> = on_db!(&self.db, |connection| {
             query(LIST)
@@ -137,7 +139,7 @@ impl Store {
         after: i64,
         limit: i64,
     ) -> Result<Vec<TranscriptItem>, StoreError> {
-        const LIST: &str = "SELECT seq, native_id, at, body FROM items \
+        const LIST: &str = "SELECT seq, native_id, at, changed_at, body FROM items \
              WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let rows: Vec<ItemRow> = on_db!(&self.db, |connection| {
             query(LIST)
@@ -173,7 +175,8 @@ async fn put_items_in(
     now: Timestamp,
 ) -> Result<usize, StoreError> {
     const LAST: &str = "SELECT COALESCE(MAX(seq), 0) FROM items WHERE session = $1";
-    const REWRITE: &str = "UPDATE items SET body = $3 WHERE session = $1 AND seq = $2";
+    const REWRITE: &str =
+        "UPDATE items SET body = $3, changed_at = $4 WHERE session = $1 AND seq = $2";
 
     let id = session.to_string();
     let known: Vec<(String, i64, String)> = on_tx!(&mut write.tx, |connection| {
@@ -223,6 +226,7 @@ async fn put_items_in(
                 .bind(&id)
                 .bind(*seq)
                 .bind(body)
+                .bind(now.as_micros())
                 .execute(connection)
                 .await?;
         });
@@ -263,7 +267,8 @@ pub(crate) async fn put_item_in(
     now: Timestamp,
 ) -> Result<Option<i64>, StoreError> {
     const KNOWN: &str = "SELECT seq, body FROM items WHERE session = $1 AND native_id = $2";
-    const REWRITE: &str = "UPDATE items SET body = $3 WHERE session = $1 AND seq = $2";
+    const REWRITE: &str =
+        "UPDATE items SET body = $3, changed_at = $4 WHERE session = $1 AND seq = $2";
     const APPEND: &str = "INSERT INTO items (session, seq, native_id, at, body) \
          VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM items WHERE session = $1), $2, $3, $4) \
          RETURNING seq";
@@ -285,6 +290,7 @@ pub(crate) async fn put_item_in(
                     .bind(&id)
                     .bind(seq)
                     .bind(body)
+                    .bind(now.as_micros())
                     .execute(connection)
                     .await?;
             });

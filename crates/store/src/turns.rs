@@ -35,6 +35,19 @@ pub struct NewTurn {
     pub follows: Option<AskId>,
 }
 
+/// A prompt that waits until its agent has come to the end of what it is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedTurn {
+    /// The turn that it will begin.
+    pub turn: TurnId,
+    /// The beginning of what will be said, at most 500 characters.
+    pub text: String,
+    /// Who wrote it.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+}
+
 row! {
     struct TurnRow {
         id: String,
@@ -272,6 +285,93 @@ impl Store {
             self.commit(write).await?;
         }
         Ok(turns)
+    }
+
+    /// Notes that a turn is about to be said to its agent; says whether it may be. One that was taken back may not.
+    pub async fn claim_turn(&self, turn: TurnId, now: Timestamp) -> Result<bool, StoreError> {
+        const CLAIM: &str =
+            "UPDATE turns SET sent_at = COALESCE(sent_at, $2) WHERE id = $1 AND ended_at IS NULL";
+        let mut write = self.write(now).await?;
+        let claimed = on_tx!(&mut write.tx, |connection| {
+            query(CLAIM)
+                .bind(turn.to_string())
+                .bind(now.as_micros())
+                .execute(connection)
+                .await?
+                .rows_affected()
+        });
+        self.commit(write).await?;
+        Ok(claimed == 1)
+    }
+
+    /// Takes a turn back that has not been said to its agent, on behalf of `by`; says whether it could be.
+    pub async fn take_turn_back(
+        &self,
+        workspace: WorkspaceId,
+        session: SessionId,
+        turn: TurnId,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const TAKE: &str = "UPDATE turns SET cancelled_at = $3, ended_at = $3, outcome = $4 \
+             WHERE id = $1 AND session = $2 AND ended_at IS NULL AND sent_at IS NULL";
+        let mut write = self.write(now).await?;
+        let taken = on_tx!(&mut write.tx, |connection| {
+            query(TAKE)
+                .bind(turn.to_string())
+                .bind(session.to_string())
+                .bind(now.as_micros())
+                .bind(to_json(&TurnOutcome::Cancelled))
+                .execute(connection)
+                .await?
+                .rows_affected()
+        });
+        if taken == 0 {
+            return Ok(false);
+        }
+        let event = EventBody::TurnChanged {
+            turn,
+            session,
+            ended: true,
+        };
+        write.event(workspace, event);
+        let detail = json!({ "turn": turn });
+        write.deed(
+            workspace,
+            &name_in_audit(by),
+            "session.take_back",
+            session,
+            detail,
+        );
+        self.commit(write).await?;
+        Ok(true)
+    }
+
+    /// The prompts of a session that people wrote and its agent has not been told, oldest first, each with its beginning.
+    pub async fn queued_turns(&self, session: SessionId) -> Result<Vec<QueuedTurn>, StoreError> {
+        const LIST: &str = "SELECT turns.id, SUBSTR(turns.prompt, 1, 500), turns.started_at, \
+             COALESCE(actors.name, turns.actor) \
+             FROM turns LEFT JOIN actors ON actors.id = turns.actor WHERE turns.session = $1 \
+             AND turns.ended_at IS NULL AND turns.sent_at IS NULL AND turns.cancelled_at IS NULL \
+             AND turns.follows IS NULL ORDER BY turns.id";
+        let rows: Vec<(String, String, i64, String)> = on_db!(&self.db, |connection| {
+            query(LIST)
+                .bind(session.to_string())
+                .fetch_all(connection)
+                .await?
+        });
+        rows.into_iter()
+            .map(|(id, text, at, by)| {
+                Ok(QueuedTurn {
+                    turn: id
+                        .parse()
+                        .map_err(|_| StoreError::corrupt("turns", &id, "id"))?,
+                    text,
+                    by,
+                    at: Timestamp::from_micros(at),
+                })
+            })
+            .collect()
     }
 
     /// Ends a turn, once.

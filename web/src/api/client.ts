@@ -13,7 +13,12 @@ import type {
   EngineOffer,
   Figures,
   Me,
+  JobDiff,
+  JobList,
+  JobLog,
+  JobView,
   NewAttachment,
+  NewJob,
   NewRule,
   NewSession,
   NewToken,
@@ -24,6 +29,7 @@ import type {
   Rule,
   RulePreview,
   RulePreviewRequest,
+  SearchResult,
   SessionView,
   SetRequest,
   SettingsView,
@@ -166,6 +172,24 @@ export const cancelTurn = (session: string) => request<SessionView>("POST", `ses
 export const readSettings = (session: string) => request<SettingsView>("GET", `sessions/${id(session)}/settings`);
 export const changeSettings = (session: string, change: SetRequest) =>
   request<SettingsView>("POST", `sessions/${id(session)}/settings`, change);
+
+/** Takes back a prompt that waits until the agent has come to the end of what it is doing. */
+export const takeBack = (session: string, turn: string) =>
+  request<SessionView>("POST", `sessions/${id(session)}/take-back`, { turn });
+/** Looks for words in every transcript, from the newest back. */
+export const search = (q: string, before?: string) => request<SearchResult>("GET", `search${query({ q, before, limit: 20 })}`);
+
+export const readJobs = (filter: { limit?: number; before?: string }) => request<JobList>("GET", `jobs${query(filter)}`);
+export const readJob = (job: string) => request<JobView>("GET", `jobs/${id(job)}`);
+export const readJobLog = (job: string, after: number) => request<JobLog>("GET", `jobs/${id(job)}/log${query({ after })}`);
+export const readJobDiff = (job: string) => request<JobDiff>("GET", `jobs/${id(job)}/diff`);
+export const handInJob = (job: NewJob) => request<JobView>("POST", "jobs", job, LONG_DEADLINE_MS);
+export const cancelJob = (job: string) => request<JobView>("POST", `jobs/${id(job)}/cancel`);
+export const retryJob = (job: string, newId: string) => request<JobView>("POST", `jobs/${id(job)}/retry`, { id: newId });
+export const prioritiseJob = (job: string, priority: number) => request<JobView>("POST", `jobs/${id(job)}/priority`, { priority });
+/** Settles what becomes of a job's worktree. */
+export const settleWorktree = (job: string, how: "keep" | "discard") =>
+  request<JobView>("POST", `jobs/${id(job)}/${how}`, undefined, LONG_DEADLINE_MS);
 
 export const readAlarms = () => request<AlarmView[]>("GET", "alarms");
 

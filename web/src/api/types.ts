@@ -84,6 +84,18 @@ export type SlashCommand = Named<"SlashCommand">;
 export type Usage = Named<"Usage">;
 export type Plan = Extract<TranscriptItem, { kind: "plan" }>;
 
+export type QueuedPrompt = Named<"QueuedPrompt">;
+export type SearchHit = Named<"SearchHit">;
+export type SearchResult = Named<"SearchResult">;
+
+export type JobView = Named<"JobView">;
+export type JobState = Named<"JobState">;
+export type JobList = Named<"JobList">;
+export type JobLog = Named<"JobLog">;
+export type JobLogEntry = Named<"JobLogEntry">;
+export type JobDiff = Named<"JobDiff">;
+export type NewJob = Named<"NewJob">;
+
 export type EnginePhase = Named<"EnginePhase">;
 export type WorkspaceView = Named<"WorkspaceView">;
 export type AlarmView = Named<"AlarmView">;

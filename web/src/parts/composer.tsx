@@ -90,7 +90,7 @@ export function SessionComposer(props: { session: string }) {
     <Composer
       place={props.session}
       label={words.composer.prompt}
-      placeholder={words.composer.promptHint}
+      placeholder={ledger().sessions[props.session]?.activity === "busy" ? words.composer.queueHint : words.composer.promptHint}
       commands={settingsOf(props.session)?.commands ?? []}
       send={() => void sendDraft(props.session)}
       takesNoImages={takesNoImages()}

@@ -1,13 +1,16 @@
 /* What was said and done in a session, growing as it happens. */
 import { createMemo, For, Index, Match, Show, Switch } from "solid-js";
 import type { Plan, ToolCall, TranscriptItem } from "../api/types.ts";
+import { route } from "../router.ts";
 import { isSpoken, type Transcript } from "../state/transcript.ts";
 import { ledger } from "../state/live.ts";
+import { duration } from "../text/duration.ts";
 import { inputLine } from "../text/tool-input.ts";
 import { words } from "../text/words.ts";
 import { AttachmentPiece } from "./attachments.tsx";
 import { DiffView } from "./diff.tsx";
 import { Check, Clock, Cross } from "./icons.tsx";
+import { Markdown } from "./markdown.tsx";
 import { SessionLink } from "./requester.tsx";
 import { Visible } from "./visible.tsx";
 
@@ -24,7 +27,7 @@ export function TranscriptView(props: { transcript: Transcript }) {
       <Index each={live()}>
         {(said) => (
           <li class="piece">
-            <Show when={said().thought} fallback={<p class="said-text">{said().text}</p>}>
+            <Show when={said().thought} fallback={<Markdown text={said().text} />}>
               <Thought text={said().text} isOpen />
             </Show>
           </li>
@@ -40,7 +43,7 @@ function Piece(props: { item: TranscriptItem }) {
   const tool = () => (props.item.kind === "tool" ? props.item : undefined);
   const plan = () => (props.item.kind === "plan" ? props.item : undefined);
   return (
-    <li class={`piece piece-${props.item.kind}`}>
+    <li class={`piece piece-${props.item.kind}`} id={`piece-${props.item.seq}`} tabindex={isSought(props.item) ? "-1" : undefined}>
       <Switch>
         <Match when={text("prompt")}>
           {(said) => (
@@ -48,19 +51,40 @@ function Piece(props: { item: TranscriptItem }) {
               <Show when={follows(props.item)} fallback={<span class="unseen">{words.transcript.prompt} </span>}>
                 <span class="muted">{words.transcript.followUp}</span>
               </Show>
-              <p class="said-text">{said().text}</p>
+              <p class="said-text">
+                <Visible text={said().text} />
+              </p>
             </>
           )}
         </Match>
-        <Match when={text("text")}>{(said) => <p class="said-text">{said().text}</p>}</Match>
+        <Match when={text("text")}>{(said) => <Markdown text={said().text} />}</Match>
         <Match when={text("thought")}>{(said) => <Thought text={said().text} />}</Match>
-        <Match when={text("notice")}>{(said) => <p class="notice">{said().text}</p>}</Match>
+        <Match when={text("notice")}>
+          {(said) => (
+            <p class="notice">
+              <Visible text={said().text} />
+            </p>
+          )}
+        </Match>
         <Match when={attached()}>{(attachment) => <AttachmentPiece attachment={attachment()} />}</Match>
         <Match when={plan()}>{(steps) => <PlanSteps plan={steps()} />}</Match>
-        <Match when={tool()}>{(call) => <Call call={call()} />}</Match>
+        <Match when={tool()}>{(call) => <Call call={call()} took={tookOf(props.item)} />}</Match>
       </Switch>
     </li>
   );
+}
+
+/** Whether the address names it. */
+const isSought = (item: TranscriptItem): boolean => {
+  const at = route();
+  return at.page === "session" && at.item === item.seq;
+};
+
+/** How long a tool call took that is over, where it took long enough to be told. */
+function tookOf(item: TranscriptItem): string | undefined {
+  if (item.changed_at === undefined) return undefined;
+  const milliseconds = Date.parse(item.changed_at) - Date.parse(item.at);
+  return milliseconds < 1_000 ? undefined : duration(milliseconds);
 }
 
 /** Whether Countersign said it to pass on why something was denied. */
@@ -70,7 +94,7 @@ function Thought(props: { text: string; isOpen?: boolean }) {
   return (
     <details class="thought" open={props.isOpen === true}>
       <summary>{words.transcript.thought}</summary>
-      <p class="said-text">{props.text}</p>
+      <Markdown text={props.text} />
     </details>
   );
 }
@@ -97,7 +121,7 @@ function PlanSteps(props: { plan: Plan }) {
   );
 }
 
-function Call(props: { call: ToolCall }) {
+function Call(props: { call: ToolCall; took: string | undefined }) {
   const child = () =>
     Object.values(ledger().sessions).find(({ id, native_id }) => id === props.call.child || native_id === props.call.child);
   return (
@@ -120,6 +144,9 @@ function Call(props: { call: ToolCall }) {
         <code class="call-line">
           <Visible text={inputLine(props.call.input)} />
         </code>
+        <Show when={props.took !== undefined && (props.call.status === "completed" || props.call.status === "failed")}>
+          <span class="call-took">{props.took}</span>
+        </Show>
       </summary>
       <Show when={child()}>
         {(session) => (

@@ -4,21 +4,23 @@
  * An ask only ever goes forward, as the ledger says; a reading that is older than what is known changes
  * nothing. There is no way out of the ledger, least of all by time.
  */
-import type { AlarmView, AskView, Event, Phase, SessionView, WorkspaceView } from "../api/types.ts";
+import type { AlarmView, AskView, Event, JobView, Phase, SessionView, WorkspaceView } from "../api/types.ts";
 
 export interface Ledger {
   asks: Readonly<Record<string, AskView>>;
   sessions: Readonly<Record<string, SessionView>>;
+  jobs: Readonly<Record<string, JobView>>;
   workspaces: readonly WorkspaceView[];
   alarms: readonly AlarmView[];
 }
 
-export const EMPTY: Ledger = { asks: {}, sessions: {}, workspaces: [], alarms: [] };
+export const EMPTY: Ledger = { asks: {}, sessions: {}, jobs: {}, workspaces: [], alarms: [] };
 
 /** What an event makes it necessary to read. */
 export type Reading =
   | { of: "ask"; id: string }
   | { of: "session"; id: string }
+  | { of: "job"; id: string }
   | { of: "items"; session: string; from: number }
   | { of: "settings"; session: string }
   | { of: "workspaces" }
@@ -60,6 +62,8 @@ export function announce(ledger: Ledger, event: Event): { ledger: Ledger; readin
         },
         readings: [{ of: "workspaces" }],
       };
+    case "job.changed":
+      return { ledger, readings: [{ of: "job", id: event.job }] };
     case "alarm.raised":
       return { ledger, readings: [{ of: "alarms" }] };
     case "rule.changed":
@@ -91,6 +95,17 @@ export function withSession(ledger: Ledger, session: SessionView): Ledger {
 
 export function withSessions(ledger: Ledger, sessions: readonly SessionView[]): Ledger {
   return { ...ledger, sessions: Object.fromEntries(sessions.map((session) => [session.id, session])) };
+}
+
+export function withJobs(ledger: Ledger, read: readonly JobView[]): Ledger {
+  const entries = read.map((job) => [job.id, wholeJob(ledger.jobs[job.id], job)]);
+  return { ...ledger, jobs: { ...ledger.jobs, ...Object.fromEntries(entries) } };
+}
+
+/** A job of a list lacks what is long: what is known of it stays as long as nothing has changed. */
+function wholeJob(known: JobView | undefined, read: JobView): JobView {
+  if (known?.result === undefined || read.result !== undefined || known.changed_at !== read.changed_at) return read;
+  return { ...read, result: known.result, prompt: known.prompt, ...(known.changed_files === undefined ? {} : { changed_files: known.changed_files }) };
 }
 
 /** The asks that nobody has answered, the one that waits longest first, so that a new one moves none. */

@@ -6,8 +6,9 @@
 import { createSignal } from "solid-js";
 import * as api from "../api/client.ts";
 import { followEvents } from "../api/events.ts";
-import type { AskView, Event, SessionView, SettingsView } from "../api/types.ts";
-import { announce, EMPTY, openAsks, withAsk, withAsks, withSession, withSessions, type Ledger, type Reading } from "./ledger.ts";
+import type { AskView, Event, JobView, SessionView, SettingsView } from "../api/types.ts";
+import { isOver, jobsOf } from "./jobs.ts";
+import { announce, EMPTY, openAsks, withAsk, withAsks, withJobs, withSession, withSessions, type Ledger, type Reading } from "./ledger.ts";
 import { Reader } from "./reader.ts";
 import { sameParts } from "./settings.ts";
 import { placeOf, SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
@@ -15,6 +16,8 @@ import { placeOf, SILENT, withDelta, withItems, type Transcript } from "./transc
 /** How many of the asks that are over are shown. */
 const RECENT = 30;
 const PAGE = 500;
+/** How many jobs are listed at first. */
+const JOBS = 100;
 
 export type Connection = "connecting" | "live" | "lost";
 
@@ -25,6 +28,7 @@ const [newestAsk, setNewestAsk] = createSignal<AskView>();
 const [transcripts, setTranscripts] = createSignal<Readonly<Record<string, Transcript>>>({});
 const [settings, setSettings] = createSignal<Readonly<Record<string, SettingsView>>>({});
 const [ruleChanges, setRuleChanges] = createSignal(0);
+const [olderJobs, setOlderJobs] = createSignal<string>();
 const [missing, setMissing] = createSignal<ReadonlySet<string>>(new Set());
 
 export {
@@ -36,6 +40,8 @@ export {
   newestAsk,
   /** How often rules were made or changed while the page was open. */
   ruleChanges,
+  /** From where on there are older jobs than those that are known; nothing if there are none. */
+  olderJobs,
 };
 
 /** Whether the server was asked for an ask or a session and knows none by that id. */
@@ -100,6 +106,30 @@ export function learnSession(session: SessionView): void {
   setLedger(withSession(ledger(), session));
 }
 
+/** Takes in a job as a response carries it. */
+export function learnJob(job: JobView): void {
+  setLedger(withJobs(ledger(), [job]));
+}
+
+/** Takes in jobs as a list carries them. */
+export function learnJobs(jobs: readonly JobView[]): void {
+  setLedger(withJobs(ledger(), jobs));
+}
+
+/** Reads the next older jobs. */
+export async function wantOlderJobs(): Promise<void> {
+  const before = olderJobs();
+  if (before === undefined) return;
+  const page = await api.readJobs({ limit: JOBS, before });
+  learnJobs(page.jobs);
+  setOlderJobs(page.next);
+}
+
+/** Reads a job anew, with what is long. */
+export function wantJob(id: string): void {
+  perform({ of: "job", id });
+}
+
 /** Takes in what is set for a session as a response carries it. */
 export function learnSettings(view: SettingsView): void {
   setSettings({ ...settings(), [view.session]: sameParts(settings()[view.session], view) });
@@ -128,6 +158,22 @@ function take(event: Event): void {
   setLedger(told.ledger);
   if (event.type === "rule.changed") setRuleChanges(ruleChanges() + 1);
   for (const reading of told.readings) perform(reading);
+  if ("session" in event && event.session !== undefined) noticeWork(event.session);
+}
+
+/** What a job does is told by what happens in its session; it is read again a moment later, however much happens. */
+const PAUSE_MS = 400;
+const noticed = new Set<string>();
+
+function noticeWork(session: string): void {
+  for (const job of jobsOf(ledger().jobs, session)) {
+    if (isOver(job) || noticed.has(job.id)) continue;
+    noticed.add(job.id);
+    setTimeout(() => {
+      noticed.delete(job.id);
+      perform({ of: "job", id: job.id });
+    }, PAUSE_MS);
+  }
 }
 
 function perform(reading: Reading): void {
@@ -142,6 +188,8 @@ function perform(reading: Reading): void {
       });
     case "session":
       return want(reading.id, async () => learnSession(await read(reading.id, api.readSession)));
+    case "job":
+      return want(reading.id, async () => learnJob(await read(reading.id, api.readJob)));
     case "items":
       if (transcripts()[reading.session] !== undefined) wantItems(reading.session, reading.from);
       return;
@@ -194,19 +242,24 @@ function wantItems(session: string, from: number): void {
 
 function readEverything(): void {
   want("everything", async () => {
-    const [workspaces, open, recent, sessions, alarms] = await Promise.all([
+    const [workspaces, open, recent, sessions, alarms, jobs] = await Promise.all([
       api.readWorkspaces(),
       readOpenAsks(),
       api.readAsks({ limit: RECENT }),
       api.readSessions(),
       api.readAlarms(),
+      api.readJobs({ limit: JOBS }),
     ]);
     const known = ledger();
-    setLedger(withSessions(withAsks({ ...known, workspaces, alarms }, [...open, ...recent.asks]), sessions));
+    const withAll = withSessions(withAsks({ ...known, workspaces, alarms }, [...open, ...recent.asks]), sessions);
+    setLedger(withJobs(withAll, jobs.jobs));
+    setOlderJobs(jobs.next);
     // What was open and is not any more has ended while nobody listened; how, it says itself.
     const stillOpen = new Set(open.map((ask) => ask.id));
     for (const ask of openAsks(known)) if (!stillOpen.has(ask.id)) perform({ of: "ask", id: ask.id });
     for (const ask of open) wantSession(ask.session);
+    const listed = new Set(jobs.jobs.map((job) => job.id));
+    for (const job of Object.values(known.jobs)) if (!isOver(job) && !listed.has(job.id)) perform({ of: "job", id: job.id });
     for (const session of Object.keys(transcripts())) {
       wantItems(session, 0);
       perform({ of: "settings", session });

@@ -12,6 +12,8 @@ export const DIFF_LAYOUTS = ["inline", "split"] as const;
 /** Seconds within which an ask should be answered. */
 export const TARGETS = [60, 300, 900, 3600, 28_800] as const;
 
+export const JOB_LAYOUTS = ["board", "list"] as const;
+
 export interface Preferences {
   theme: (typeof THEMES)[number];
   undo: (typeof UNDO_WINDOWS)[number];
@@ -19,9 +21,10 @@ export interface Preferences {
   keys: (typeof KEY_CHOICES)[number];
   diff: (typeof DIFF_LAYOUTS)[number];
   target: (typeof TARGETS)[number];
+  jobs: (typeof JOB_LAYOUTS)[number];
 }
 
-export const DEFAULTS: Preferences = { theme: "system", undo: 0, remind: 0, keys: "on", diff: "inline", target: 300 };
+export const DEFAULTS: Preferences = { theme: "system", undo: 0, remind: 0, keys: "on", diff: "inline", target: 300, jobs: "board" };
 
 const KEY = "countersign.preferences";
 const [preferences, setPreferences] = createSignal(stored());
@@ -54,6 +57,7 @@ export function readPreferences(kept: string | null): Preferences {
     keys: one(KEY_CHOICES, found.keys, DEFAULTS.keys),
     diff: one(DIFF_LAYOUTS, found.diff, DEFAULTS.diff),
     target: one(TARGETS, found.target, DEFAULTS.target),
+    jobs: one(JOB_LAYOUTS, found.jobs, DEFAULTS.jobs),
   };
 }
 

@@ -1,5 +1,5 @@
-/* Asks and sessions for tests. */
-import type { Actor, AskView, SessionView } from "../api/types.ts";
+/* Asks, sessions and jobs for tests. */
+import type { Actor, AskView, JobView, SessionView } from "../api/types.ts";
 
 export const ADA: Actor = { id: "actor_ada", kind: "person", name: "Ada" };
 
@@ -60,6 +60,32 @@ export function sampleSession(change: Partial<SessionView> = {}): SessionView {
     changed_at: "2026-11-15T18:43:00.000000Z",
     open_asks: 0,
     may_prompt: true,
+    ...change,
+  };
+}
+
+export function sampleJob(change: Partial<JobView> = {}): JobView {
+  return {
+    id: "task-m1-abcdef",
+    kind: "task",
+    state: "running",
+    phase: "running",
+    by: ADA,
+    workspace: "ws_1",
+    workspace_path: "/home/ada/project",
+    directory: "/home/ada/project",
+    engine: "opencode",
+    on_ask: "wait",
+    access: "write",
+    title: "Tidy up",
+    prompt: "Tidy up, please",
+    priority: 0,
+    created_at: "2026-11-17T12:00:00.000000Z",
+    changed_at: "2026-11-17T12:00:00.000000Z",
+    idle_limit_seconds: 3600,
+    ask_expires_seconds: 1800,
+    open_asks: [],
+    may_cancel: true,
     ...change,
   };
 }

@@ -6,7 +6,8 @@
 import { access } from "./words/access.ts";
 import { asks } from "./words/asks.ts";
 import { frame } from "./words/frame.ts";
+import { jobs } from "./words/jobs.ts";
 import { ledger } from "./words/ledger.ts";
 import { sessions } from "./words/sessions.ts";
 
-export const words = { ...frame, ...asks, ...sessions, ...access, ...ledger };
+export const words = { ...frame, ...asks, ...sessions, ...jobs, ...access, ...ledger };

@@ -4,14 +4,17 @@ import { cancelTurn, sentenceOf } from "../api/client.ts";
 import type { SessionView, TurnOutcome } from "../api/types.ts";
 import { AskPanel } from "../parts/ask-panel.tsx";
 import { SessionComposer } from "../parts/composer.tsx";
+import { Family } from "../parts/family.tsx";
 import { ConsentNote } from "../parts/engines.tsx";
-import { Alert, Stop } from "../parts/icons.tsx";
+import { Alert, Link, Stop } from "../parts/icons.tsx";
+import { QueuedPrompts } from "../parts/queue.tsx";
 import { SessionLink, workspaceName } from "../parts/requester.tsx";
 import { Problem } from "../parts/problem.tsx";
 import { Sentence } from "../parts/sentence.tsx";
 import { SessionSettings } from "../parts/settings.tsx";
 import { TranscriptView } from "../parts/transcript.tsx";
 import { Visible } from "../parts/visible.tsx";
+import { fragmentOf, route } from "../router.ts";
 import { bindKeys } from "../state/keys.ts";
 import { openAsks } from "../state/ledger.ts";
 import { followSession, isLoaded, isMissing, learnSession, ledger, transcriptOf, wantSession } from "../state/live.ts";
@@ -58,7 +61,8 @@ function Conversation(props: { session: SessionView }) {
   bindKeys(() => (held().length > 1 ? { next: () => move(1), previous: () => move(-1) } : {}));
 
   const transcript = () => transcriptOf(props.session.id);
-  const end = createFollowedEnd(() => [transcript(), held()]);
+  const end = createFollowedEnd(() => [transcript(), held(), props.session.queued]);
+  createSoughtPiece(() => (transcript()?.items.length ?? 0) > 0, end.leave);
 
   return (
     <section class="conversation" aria-label={props.session.title}>
@@ -84,6 +88,7 @@ function Conversation(props: { session: SessionView }) {
         </button>
       </Show>
       <footer class="conversation-foot">
+        <QueuedPrompts session={props.session} />
         <SessionSettings session={props.session} />
         <Show when={props.session.may_prompt} fallback={<NoPrompt session={props.session} />}>
           <SessionComposer session={props.session.id} />
@@ -122,7 +127,9 @@ function Head(props: { session: SessionView }) {
           )}
         </Show>
         <ConsentNote />
+        <CopyLink />
       </p>
+      <Family session={props.session} />
       <Show when={props.session.activity === "busy" && props.session.may_prompt}>
         <button type="button" class="stop" onClick={() => void stop()}>
           <Stop /> {words.sessions.stop}
@@ -132,6 +139,25 @@ function Head(props: { session: SessionView }) {
     </header>
   );
 }
+
+/** Copies where the session is found: whoever is paired opens it anywhere, as it goes on. */
+function CopyLink() {
+  const [isCopied, setCopied] = createSignal(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(location.href);
+    setCopied(true);
+    setTimeout(() => setCopied(false), COPIED_MS);
+  };
+  return (
+    <Show when={"clipboard" in navigator}>
+      <button type="button" class="quiet copy-link" title={words.sessions.copyHint} onClick={() => void copy()}>
+        <Link /> <span aria-live="polite">{isCopied() ? words.sessions.copied : words.sessions.copy}</span>
+      </button>
+    </Show>
+  );
+}
+
+const COPIED_MS = 2_000;
 
 function TurnEnd(props: { session: SessionView }) {
   const outcome = () => props.session.turn?.outcome;
@@ -184,6 +210,24 @@ function createHeld(open: () => readonly string[]): () => readonly string[] {
   return held;
 }
 
+/** Brings the piece that the address names into sight, once it is there, and leaves whoever reads it there. */
+function createSoughtPiece(isThere: () => boolean, found: () => void): void {
+  let done: string | undefined;
+  createEffect(() => {
+    const at = route();
+    if (at.page !== "session" || at.item === undefined || done === fragmentOf(at) || !isThere()) return;
+    const piece = document.getElementById(`piece-${at.item}`);
+    if (piece === null) return;
+    done = fragmentOf(at);
+    found();
+    piece.querySelector("details")?.setAttribute("open", "");
+    requestAnimationFrame(() => {
+      piece.scrollIntoView({ block: "center" });
+      piece.focus({ preventScroll: true });
+    });
+  });
+}
+
 /** Keeps the newest in sight for whoever is at the end, and leaves everybody else where they read. */
 function createFollowedEnd(grows: () => unknown) {
   const [isFollowing, setFollowing] = createSignal(true);
@@ -205,5 +249,6 @@ function createFollowedEnd(grows: () => unknown) {
     box.addEventListener("scroll", scrolled, { passive: true });
     onCleanup(() => box?.removeEventListener("scroll", scrolled));
   });
-  return { isFollowing, follow, scroller: (element: HTMLElement) => (box = element) };
+  const leave = () => setFollowing(false);
+  return { isFollowing, follow, leave, scroller: (element: HTMLElement) => (box = element) };
 }

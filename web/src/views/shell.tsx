@@ -1,12 +1,14 @@
 /* What surrounds every page: navigation, the state of the connection, alarms, who is here. */
-import { createEffect, createMemo, createSignal, Match, Show, Switch } from "solid-js";
+import { createEffect, createMemo, createSignal, For, Show, type Component } from "solid-js";
+import { Dynamic } from "solid-js/web";
 import iconUrl from "../icon.svg";
 import { Alarms } from "../parts/alarms.tsx";
 import { Announcer } from "../parts/announcer.tsx";
 import { HeldAnswers } from "../parts/held.tsx";
-import { Keyboard } from "../parts/icons.tsx";
+import { Board, Keyboard, Lines, Shield, Talk, Tray } from "../parts/icons.tsx";
 import { Reminders } from "../parts/reminders.tsx";
 import { fragmentOf, route, type Route } from "../router.ts";
+import { inColumn } from "../state/jobs.ts";
 import { bindKeys } from "../state/keys.ts";
 import { openAsks } from "../state/ledger.ts";
 import { connection, ledger } from "../state/live.ts";
@@ -17,19 +19,41 @@ import { Account } from "./account.tsx";
 import { History } from "./history.tsx";
 import { Help } from "./help.tsx";
 import { Inbox } from "./inbox.tsx";
+import { Jobs } from "./jobs.tsx";
 import { Ledger } from "./ledger.tsx";
 import { Sessions } from "./sessions.tsx";
 
-/** The page that a route is part of. */
-const PLACES: Readonly<Record<Route["page"], "inbox" | "history" | "sessions" | "access" | "ledger">> = {
-  inbox: "inbox",
-  ask: "inbox",
-  history: "history",
-  sessions: "sessions",
-  session: "sessions",
-  access: "access",
-  ledger: "ledger",
+/** What each page is shown by. */
+const VIEWS: Readonly<Record<Route["page"], Component>> = {
+  inbox: Inbox,
+  ask: Inbox,
+  history: History,
+  sessions: Sessions,
+  session: Sessions,
+  jobs: Jobs,
+  job: Jobs,
+  access: Access,
+  ledger: Ledger,
 };
+
+interface Entry {
+  to: Route;
+  title: string;
+  icon: Component;
+  /** How many things wait there for somebody, and how that is said. */
+  waiting?: { count: () => number; says: (count: number) => string };
+  /** A page that is reached from there and belongs to it. */
+  also?: Route["page"];
+}
+
+/** The navigation, in order. */
+const ENTRIES: readonly Entry[] = [
+  { to: { page: "inbox" }, title: words.inbox.title, icon: Tray, waiting: { count: () => openAsks(ledger()).length, says: words.shell.openAsks }, also: "history" },
+  { to: { page: "sessions" }, title: words.shell.sessions, icon: Talk },
+  { to: { page: "jobs" }, title: words.jobs.title, icon: Board, waiting: { count: () => inColumn(Object.values(ledger().jobs), "waiting").length, says: words.jobs.waiting } },
+  { to: { page: "access", part: "devices" }, title: words.access.title, icon: Shield },
+  { to: { page: "ledger", part: "figures" }, title: words.ledger.title, icon: Lines },
+];
 
 export function Shell() {
   const [isHelping, setHelping] = createSignal(false);
@@ -39,8 +63,8 @@ export function Shell() {
     if (theme === "system") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = theme;
   });
-  const place = createMemo(() => PLACES[route().page]);
-  const open = createMemo(() => openAsks(ledger()).length);
+  // One view shows several pages, and stays while somebody goes from one to the other.
+  const view = createMemo(() => VIEWS[route().page]);
   return (
     <div class="shell">
       <header class="bar">
@@ -51,23 +75,7 @@ export function Shell() {
           </a>
         </h1>
         <nav aria-label={words.shell.pages}>
-          <a href={fragmentOf({ page: "inbox" })} aria-current={place() === "inbox" ? "page" : place() === "history" ? "true" : undefined}>
-            {words.inbox.title}{" "}
-            <Show when={open() > 0}>
-              <span class="count" aria-label={words.shell.openAsks(open())}>
-                {open()}
-              </span>
-            </Show>
-          </a>
-          <a href={fragmentOf({ page: "sessions" })} aria-current={place() === "sessions" ? "page" : undefined}>
-            {words.shell.sessions}
-          </a>
-          <a href={fragmentOf({ page: "access", part: "devices" })} aria-current={place() === "access" ? "page" : undefined}>
-            {words.access.title}
-          </a>
-          <a href={fragmentOf({ page: "ledger", part: "figures" })} aria-current={place() === "ledger" ? "page" : undefined}>
-            {words.ledger.title}
-          </a>
+          <For each={ENTRIES}>{(entry) => <NavLink entry={entry} />}</For>
         </nav>
         <ConnectionState />
         <button type="button" class="quiet help-button" aria-label={words.shell.help} onClick={() => setHelping(true)}>
@@ -85,29 +93,33 @@ export function Shell() {
         <Alarms />
         <Reminders />
       </div>
-      <Switch>
-        <Match when={place() === "inbox"}>
-          <Inbox />
-        </Match>
-        <Match when={place() === "history"}>
-          <History />
-        </Match>
-        <Match when={place() === "sessions"}>
-          <Sessions />
-        </Match>
-        <Match when={place() === "access"}>
-          <Access />
-        </Match>
-        <Match when={place() === "ledger"}>
-          <Ledger />
-        </Match>
-      </Switch>
+      <Dynamic component={view()} />
       <Announcer />
       <HeldAnswers />
       <Show when={isHelping()}>
         <Help close={() => setHelping(false)} />
       </Show>
     </div>
+  );
+}
+
+function NavLink(props: { entry: Entry }) {
+  const waiting = createMemo(() => props.entry.waiting?.count() ?? 0);
+  const current = () => {
+    const { page } = route();
+    if (VIEWS[page] === VIEWS[props.entry.to.page]) return "page";
+    return page === props.entry.also ? "true" : undefined;
+  };
+  return (
+    <a href={fragmentOf(props.entry.to)} aria-current={current()}>
+      <Dynamic component={props.entry.icon} />
+      <span class="nav-title">{props.entry.title}</span>{" "}
+      <Show when={waiting() > 0}>
+        <span class="count" aria-label={props.entry.waiting?.says(waiting())}>
+          {waiting()}
+        </span>
+      </Show>
+    </a>
   );
 }
 

@@ -40,7 +40,14 @@ impl Driver {
                 self.ready_for(&turn).await?
             };
             match readiness {
-                Readiness::Ready => self.prompt(&turn).await?,
+                Readiness::Ready => {
+                    let store = &self.shared().store;
+                    // From here on nobody takes it back.
+                    if !store.claim_turn(turn.id, self.shared().clock.now()).await? {
+                        continue;
+                    }
+                    self.prompt(&turn).await?;
+                }
                 Readiness::Waiting => break,
                 Readiness::Impossible(why) => {
                     self.end_unsaid(&turn, why).await?;

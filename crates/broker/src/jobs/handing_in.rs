@@ -27,7 +27,7 @@ const IDLE_LIMIT_S: u64 = 60 * 60;
 /// The longest limit that can be set: ten years.
 const LONGEST_S: u64 = 10 * 366 * 24 * 60 * 60;
 /// The highest priority, and the lowest with a minus.
-const HIGHEST_PRIORITY: i64 = 100;
+pub(super) const HIGHEST_PRIORITY: i64 = 100;
 
 /// A job that somebody wishes to have done.
 #[derive(Debug, Clone)]

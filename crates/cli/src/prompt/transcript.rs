@@ -186,6 +186,7 @@ mod tests {
             seq,
             native_id: native_id.to_owned(),
             at: Timestamp::from_micros(0),
+            changed_at: None,
             item,
         }
     }

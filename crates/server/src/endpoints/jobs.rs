@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use countersign_api::{
     ErrorBody, HealAction, HealReport, HealRequest, Healed, JobDiff, JobList, JobLog, JobView,
-    NewJob,
+    NewJob, PriorityRequest, RetryRequest,
 };
 use countersign_broker::{Changes, Found, HealWish, HealedJob, JobContext, JobFilter, JobWish};
 use countersign_core::grant::{Caller, Grant};
@@ -311,6 +311,48 @@ pub(crate) async fn discard_job(
     Ok(Json(view(
         find(&server, &admitted.caller, id.as_str()).await?,
     )))
+}
+
+/// Moves a job within its queue: higher priorities are started first.
+#[utoipa::path(post, path = "/api/v1/jobs/{id}/priority", tag = "jobs", request_body = PriorityRequest,
+    params(("id" = String, Path, description = "The id, or the beginning of it that no other has")),
+    responses((status = 200, body = JobView),
+        (status = 409, body = ErrorBody, description = "It waits in no queue any more"),
+        Refused, Missing, UnfitBody))]
+pub(crate) async fn prioritise_job(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Id(text): Id<String>,
+    extract::Json(request): extract::Json<PriorityRequest>,
+) -> Result<Json<JobView>, ApiError> {
+    admitted.caller.require(Grant::Prompt)?;
+    let id = find(&server, &admitted.caller, &text).await?.job.id;
+    let context = server
+        .broker
+        .set_job_priority(&admitted.caller, &id, request.priority)
+        .await?;
+    Ok(Json(view(context)))
+}
+
+/// Hands a job that has ended in again, as it was handed in, with what came along with it.
+#[utoipa::path(post, path = "/api/v1/jobs/{id}/retry", tag = "jobs", request_body = RetryRequest,
+    params(("id" = String, Path, description = "The id, or the beginning of it that no other has")),
+    responses((status = 201, body = JobView),
+        (status = 409, body = ErrorBody, description = "It has not ended, or what it goes on with is still at work"),
+        Refused, Missing, UnfitBody, Unavailable))]
+pub(crate) async fn retry_job(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Id(text): Id<String>,
+    extract::Json(request): extract::Json<RetryRequest>,
+) -> Result<(StatusCode, Json<JobView>), ApiError> {
+    admitted.caller.require(Grant::Prompt)?;
+    let id = find(&server, &admitted.caller, &text).await?.job.id;
+    let context = server
+        .broker
+        .retry_job(&admitted.caller, &id, request.id)
+        .await?;
+    Ok((StatusCode::CREATED, Json(view(context))))
 }
 
 /// Looks at the jobs that have not ended, and ends those that nothing can come of any more. The server does so by itself

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use countersign_api::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
-use countersign_broker::{NewSessionWish, PromptWish, SessionContext};
+use countersign_api::{
+    ErrorBody, ItemList, NewSession, PromptRequest, PromptTaken, QueuedPrompt, SessionList,
+    SessionView, TakeBackRequest,
+};
+use countersign_broker::{NewSessionWish, PromptWish, QueuedTurn, SessionContext};
 use countersign_core::id::{SessionId, WorkspaceId};
 use http::StatusCode;
 use serde::Deserialize;
@@ -172,12 +175,39 @@ pub(crate) async fn cancel_session(
     )))
 }
 
+/// Takes back a prompt that waits until the agent has come to the end of what it is doing.
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/take-back", tag = "sessions",
+    params(("id" = SessionId, Path)), request_body = TakeBackRequest,
+    responses((status = 200, body = SessionView),
+        (status = 409, body = ErrorBody, description = "The agent has been told already"),
+        Refused, Missing, UnfitBody))]
+pub(crate) async fn take_back_prompt(
+    State(server): State<Arc<Server>>,
+    admitted: Admitted,
+    Id(id): Id<SessionId>,
+    extract::Json(request): extract::Json<TakeBackRequest>,
+) -> Result<Json<SessionView>, ApiError> {
+    let broker = &server.broker;
+    let session = broker.take_back(&admitted.caller, id, request.turn).await?;
+    Ok(Json(view(session)))
+}
+
 fn view(context: SessionContext) -> SessionView {
     SessionView {
         session: context.session,
         turn: context.turn,
+        queued: context.queued.into_iter().map(queued).collect(),
         open_asks: context.open_asks,
         may_prompt: context.may_prompt,
         takes: context.takes,
+    }
+}
+
+fn queued(waiting: QueuedTurn) -> QueuedPrompt {
+    QueuedPrompt {
+        turn: waiting.turn,
+        text: waiting.text,
+        by: waiting.by,
+        at: waiting.at,
     }
 }

@@ -27,6 +27,9 @@ enum Wants {
     Grant(Grant),
 }
 
+/// A prompt that somebody would take back.
+const QUEUED: &str = "turn_01kaaaaaaaf7aaaaaaaaaaaaaa";
+
 /// What every operation of the document wants, and a body for it that can be understood.
 fn wants(operation: &str) -> (Wants, Value) {
     use Grant::{Administer, Answer, Prompt, Read};
@@ -37,16 +40,19 @@ fn wants(operation: &str) -> (Wants, Value) {
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
         | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" | "list_jobs"
-        | "show_job" | "ended_job" | "job_log" | "job_diff" | "list_chains" | "show_figures" => {
+        | "search_transcripts" | "show_job" | "ended_job" | "job_log" | "job_diff"
+        | "list_chains" | "show_figures" => {
             (Wants::Grant(Read), Value::Null)
         }
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
-        "start_session" | "heal_jobs" => (Wants::Grant(Prompt), json!({})),
+        "start_session" | "heal_jobs" | "retry_job" => (Wants::Grant(Prompt), json!({})),
         "hand_in_job" => (
             Wants::Grant(Prompt),
             json!({ "kind": "task", "prompt": "hello", "engine": "demo" }),
         ),
         "prompt_session" => (Wants::Grant(Prompt), json!({ "text": "hello" })),
+        "take_back_prompt" => (Wants::Grant(Prompt), json!({ "turn": QUEUED })),
+        "prioritise_job" => (Wants::Grant(Prompt), json!({ "priority": 1 })),
         // It wants `answer` as well, which every role has that has `prompt`.
         "change_settings" => (Wants::Grant(Prompt), json!({ "mode": "plan" })),
         "cancel_session" | "list_earlier_sessions" | "cancel_job" | "keep_job" | "discard_job" => {
@@ -115,14 +121,18 @@ async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
             stage.store.withdraw(ask, &why, now()).await.unwrap();
             ask.to_string()
         }
-        "show_session" | "list_items" | "prompt_session" | "cancel_session" | "show_settings"
-        | "change_settings" => stage.session.to_string(),
+        "show_session" | "list_items" | "prompt_session" | "cancel_session"
+        | "take_back_prompt" | "show_settings" | "change_settings" => {
+            begin_turn(stage, QUEUED.parse().unwrap(), &[]).await;
+            stage.session.to_string()
+        }
         "show_attachment" => attachment(stage).await,
         "show_job" | "ended_job" | "job_log" | "job_diff" | "cancel_job" | "keep_job"
-        | "discard_job" => job(stage).await,
+        | "discard_job" | "prioritise_job" | "retry_job" => job(stage).await,
         "revoke_token" => token(stage).await,
         "revoke_rule" | "expire_rule" => rule(stage).await,
         "retry_notification" => dead_letter(stage).await,
+        "search_transcripts" => return format!("{path}?q=look"),
         "test_target" => return path.replace("{name}", "bell"),
         _ => String::new(),
     };
@@ -145,7 +155,12 @@ async fn attachment(stage: &Stage) -> String {
         },
         bytes: Some(b"text".to_vec()),
     };
-    let turn = TurnId::generate(now());
+    begin_turn(stage, TurnId::generate(now()), &[attached]).await;
+    id.to_string()
+}
+
+/// A turn of the session, unless it was begun before.
+async fn begin_turn(stage: &Stage, turn: TurnId, attached: &[Attached]) {
     let new = NewTurn {
         id: turn,
         session: stage.session,
@@ -159,10 +174,9 @@ async fn attachment(stage: &Stage) -> String {
     let ada = stage.store.actor(ActorKind::Person, "ada", now()).await;
     stage
         .store
-        .begin_turn_with(stage.workspace, new, &[attached], &ada.unwrap(), now())
+        .begin_turn_with(stage.workspace, new, attached, &ada.unwrap(), now())
         .await
         .unwrap();
-    id.to_string()
 }
 
 /// A job that has ended.

@@ -175,3 +175,51 @@ async fn what_cannot_be_is_refused_before_anything_is_written() {
         .await;
     assert_eq!(report.json()["scanned"], 0, "{report:?}");
 }
+
+#[tokio::test]
+async fn a_job_that_has_ended_is_handed_in_again_as_it_was_and_moved_no_more() {
+    let stage = Stage::new().await;
+    let owner = stage.client(Role::Owner).await;
+    let mut body = task();
+    body["title"] = json!("greet");
+    body["deadline_seconds"] = json!(77);
+    body["priority"] = json!(3);
+    body["attachments"] = json!([{ "kind": "text", "name": "a.md", "text": "hello" }]);
+    let first = ended(&owner, &body).await;
+    let path = format!("/api/v1/jobs/{}", first["id"].as_str().unwrap());
+    let id = JobId::generate(JobKind::Task, now());
+    for _ in 0..2 {
+        let again = owner
+            .post(&format!("{path}/retry"), &json!({ "id": id }))
+            .await;
+        assert_eq!(again.status, 201, "{again:?}");
+        assert_eq!(again.json()["id"], json!(id));
+    }
+    let again = owner.get(&format!("/api/v1/jobs/{id}/ended")).await.json();
+    for field in [
+        "title",
+        "prompt",
+        "priority",
+        "engine",
+        "workspace",
+        "kind",
+        "on_ask",
+    ] {
+        assert_eq!(again[field], first[field], "{field}");
+    }
+    assert_eq!(
+        stage.store.job_attachments(&id).await.unwrap()[0]["text"],
+        "hello"
+    );
+    let job = stage.store.job(&id).await.unwrap().unwrap();
+    assert_eq!(job.limits.deadline_seconds, Some(77));
+
+    let moved = owner
+        .post(&format!("{path}/priority"), &json!({ "priority": 1 }))
+        .await;
+    assert_eq!((moved.status, moved.code().as_str()), (409, "conflict"));
+    let moved = owner
+        .post(&format!("{path}/priority"), &json!({ "priority": 101 }))
+        .await;
+    assert_eq!(moved.status, 422);
+}

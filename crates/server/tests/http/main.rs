@@ -21,6 +21,7 @@ mod pairing;
 mod previewing;
 mod resuming;
 mod revoking;
+mod searching;
 mod slow_peers;
 mod stage;
 mod stopped_peers;

@@ -11,23 +11,15 @@ use countersign_core::time::Timestamp;
 
 use crate::Store;
 use crate::asks::{AskRow, select_asks};
-use crate::database::{Tx, on_db, on_tx, row};
+use crate::database::{Tx, on_db, on_tx};
 use crate::error::StoreError;
 use crate::sql::query;
+use crate::transcript::ItemRow;
 use crate::write::to_json;
 
 /// How often the turn of a job is sent again because its engine died over it: an engine that always dies over it would
 /// do so for ever.
 const RESUMPTIONS: i64 = 1;
-
-row! {
-    struct ItemRow {
-        seq: i64,
-        native_id: String,
-        at: i64,
-        body: String,
-    }
-}
 
 /// How long an ask of a session stays open because a job of that session, or of the one that started it, says so.
 ///
@@ -187,7 +179,7 @@ impl Store {
         before: i64,
         limit: i64,
     ) -> Result<Vec<TranscriptItem>, StoreError> {
-        const LIST: &str = "SELECT seq, native_id, at, body FROM items \
+        const LIST: &str = "SELECT seq, native_id, at, changed_at, body FROM items \
              WHERE session = $1 AND seq > $2 AND seq < $3 ORDER BY seq DESC LIMIT $4";
         let rows: Vec<ItemRow> = on_db!(&self.db, |connection| {
             query(LIST)
@@ -198,17 +190,7 @@ impl Store {
                 .fetch_all(connection)
                 .await?
         });
-        rows.into_iter()
-            .map(|row| {
-                Ok(TranscriptItem {
-                    item: serde_json::from_str(&row.body)
-                        .map_err(|_| StoreError::corrupt("items", &row.native_id, "body"))?,
-                    seq: row.seq,
-                    native_id: row.native_id,
-                    at: Timestamp::from_micros(row.at),
-                })
-            })
-            .collect()
+        rows.into_iter().map(TranscriptItem::try_from).collect()
     }
 
     /// The life of its engine that serves a session, or served it last.

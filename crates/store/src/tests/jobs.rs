@@ -455,3 +455,32 @@ async fn a_worktree_is_written_down_with_what_became_of_it() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_job_is_moved_within_its_queue_until_it_is_started() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let (first, second) = (handed_in(&scene, 1).await, handed_in(&scene, 2).await);
+        let queue = Queue {
+            workspace: scene.workspace,
+            engine: "opencode".to_owned(),
+        };
+        let order = async || {
+            let jobs = store.queued_jobs(&queue, 10).await.unwrap();
+            jobs.into_iter().map(|job| job.id).collect::<Vec<_>>()
+        };
+        assert_eq!(order().await, [first.id.clone(), second.id.clone()]);
+        let moved = store.set_job_priority(&second.id, 1, &scene.bob, at(5));
+        assert!(moved.await.unwrap());
+        assert_eq!(order().await, [second.id.clone(), first.id.clone()]);
+        let log = store.job_log(&second.id, 0, 10).await.unwrap();
+        assert_eq!(log.last().unwrap().text, "bob gave it the priority 1");
+
+        let turn = TurnId::generate(at(20));
+        let started = store.start_job(&second.id, scene.session, turn, at(20));
+        assert!(started.await.unwrap());
+        let moved = store.set_job_priority(&second.id, 2, &scene.bob, at(21));
+        assert!(!moved.await.unwrap());
+    })
+    .await;
+}

@@ -250,3 +250,69 @@ async fn a_workspace_is_known_by_its_path() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_piece_says_when_it_was_last_rewritten() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let put = async |words: &str, when| {
+            let item = text(words);
+            let put = store.put_item(scene.workspace, scene.session, "prt_1", &item, when);
+            put.await.unwrap()
+        };
+        put("Let me", at(1)).await;
+        let told = async || {
+            let items = store.items(scene.session, 0, 10).await.unwrap();
+            (items[0].at, items[0].changed_at)
+        };
+        assert_eq!(told().await, (at(1), None));
+        put("Let me look.", at(5)).await;
+        assert_eq!(told().await, (at(1), Some(at(5))));
+        let several = [("prt_1".to_owned(), text("Let me look again."))];
+        let put = store.put_items(scene.workspace, scene.session, &several, at(7));
+        assert_eq!(put.await.unwrap(), 1);
+        assert_eq!(told().await, (at(1), Some(at(7))));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_waits_is_taken_back_or_said_and_never_both() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let mut turns = Vec::new();
+        for second in 1..=2 {
+            let turn = TurnId::generate(at(second));
+            let begun = store.begin_turn(scene.workspace, scene.turn(turn), &scene.ada, at(second));
+            begun.await.unwrap();
+            turns.push(turn);
+        }
+        let queued = async || {
+            let queued = store.queued_turns(scene.session).await.unwrap();
+            let queued = queued.into_iter().map(|turn| (turn.turn, turn.by));
+            queued.collect::<Vec<_>>()
+        };
+        let take_back = async |turn| {
+            let taken =
+                store.take_turn_back(scene.workspace, scene.session, turn, &scene.bob, at(9));
+            taken.await.unwrap()
+        };
+        let ada = "ada".to_owned();
+        assert_eq!(
+            queued().await,
+            [(turns[0], ada.clone()), (turns[1], ada.clone())]
+        );
+        // What is said to the agent waits no more; to say it again, after a crash, is no other thing.
+        assert!(store.claim_turn(turns[0], at(3)).await.unwrap());
+        assert!(store.claim_turn(turns[0], at(4)).await.unwrap());
+        assert_eq!(queued().await, [(turns[1], ada)]);
+        assert!(!take_back(turns[0]).await);
+        assert!(take_back(turns[1]).await);
+        assert!(!take_back(turns[1]).await);
+        assert!(!store.claim_turn(turns[1], at(10)).await.unwrap());
+        assert_eq!(queued().await, []);
+        let taken = store.turn(turns[1]).await.unwrap().unwrap();
+        assert_eq!(taken.outcome, Some(TurnOutcome::Cancelled));
+    })
+    .await;
+}

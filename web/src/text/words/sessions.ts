@@ -5,6 +5,10 @@ export const sessions = {
   sessions: {
     title: "Sessions",
     none: "No session yet.",
+    noneFits: "No session is called like that.",
+    copy: "Copy link",
+    copied: "Copied",
+    copyHint: "Open it on another device that is paired: it goes on there as here",
     choose: "Choose a session to read it.",
     missing: "There is no such session.",
     untitled: "New session",
@@ -30,6 +34,8 @@ export const sessions = {
     steps: { pending: "to do", in_progress: "being done", completed: "done" },
     calls: { pending: "announced", running: "running or waiting for leave", completed: "done", failed: "failed or denied" },
     subAgent: "Sub-agent:",
+    copy: "Copy code",
+    copied: "Copied",
     input: "Input",
     output: "Output",
   },
@@ -55,12 +61,45 @@ export const sessions = {
     notSent: "It was not sent.",
     prompt: "Prompt",
     promptHint: "Say something to the agent…",
+    queueHint: "The agent is at work. What you send waits for its turn…",
     begin: "Ask an agent to do something",
     beginHint: "Ask an agent to do something…",
     in: "in",
     with: "with",
     usual: "the usual agent",
     commands: "Commands of the agent",
+  },
+
+  search: {
+    label: "Search sessions and transcripts",
+    hint: "Search titles and transcripts",
+    title: "In transcripts",
+    looking: "Looking…",
+    further: "Look further back",
+    found: (count: number, looked: number, complete: boolean) =>
+      `${count === 0 ? "Nothing" : plural(count, "place")} in ${complete ? "all" : "the newest"} ${looked.toLocaleString("en")} pieces.`,
+    kinds: {
+      prompt: "prompt",
+      attachment: "attachment",
+      text: "said by the agent",
+      thought: "thought",
+      tool: "tool call",
+      plan: "plan",
+      notice: "notice",
+    },
+  },
+
+  queue: {
+    title: "Prompts that wait",
+    queued: "Queued",
+    by: "by",
+    takeBack: "Take back",
+    takeBackOf: (text: string) => `Take back: ${text}`,
+  },
+
+  family: {
+    title: (count: number) => plural(count, "sub-agent"),
+    working: (count: number) => `${count} working`,
   },
 
   earlier: {
