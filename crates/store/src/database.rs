@@ -211,6 +211,15 @@ impl Db {
         })
     }
 
+    /// Has everything on the disk that was committed.
+    pub(crate) async fn sync(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(file) => file.sync().await?,
+            Self::Postgres(_) => {}
+        }
+        Ok(())
+    }
+
     pub(crate) async fn close(&self) {
         match self {
             Self::Sqlite(file) => file.close().await,

@@ -50,6 +50,9 @@ pub enum DatabaseError {
     /// The file was closed.
     #[error("the ledger's file is closed")]
     Closed,
+    /// The disk does not have it.
+    #[error("the ledger's file is not on the disk")]
+    Sync(#[source] std::io::Error),
     /// A row is not there that always is.
     #[error("a row is missing that is always there")]
     Missing,

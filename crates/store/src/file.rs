@@ -13,7 +13,8 @@ use crate::file::aside::Pace;
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,8 @@ const PREPARED: usize = 256;
 pub(crate) struct LedgerFile {
     line: Arc<Mutex<Line>>,
     patience: Duration,
+    /// The log, which has everything that is committed first.
+    log: PathBuf,
 }
 
 #[derive(Debug)]
@@ -78,6 +81,8 @@ impl LedgerFile {
     /// Opens the file, and makes it if it is not there. Whoever waits longer than `patience` for the connection is told
     /// that it is busy.
     pub(crate) async fn open(path: &Path, patience: Duration) -> Result<Self, DatabaseError> {
+        let mut log = path.to_owned().into_os_string();
+        log.push("-wal");
         let path = path.to_owned();
         let opening = tokio::task::spawn_blocking(move || connect(&path));
         // It gives nothing back only where nothing runs any more.
@@ -91,6 +96,7 @@ impl LedgerFile {
         Ok(Self {
             line: Arc::new(Mutex::new(line)),
             patience,
+            log: log.into(),
         })
     }
 
@@ -134,6 +140,15 @@ impl LedgerFile {
         held.have_commits(Commits::Unsynced)?;
         held.say("BEGIN IMMEDIATE")?;
         Ok(FileTransaction(held))
+    }
+
+    /// Has everything on the disk that was committed, without keeping the connection from anybody.
+    pub(crate) async fn sync(&self) -> Result<(), DatabaseError> {
+        let log = self.log.clone();
+        let syncing = tokio::task::spawn_blocking(move || File::open(log)?.sync_data());
+        // It gives nothing back only where nothing runs any more.
+        let synced = syncing.await.map_err(|_| DatabaseError::Closed)?;
+        synced.map_err(DatabaseError::Sync)
     }
 
     /// Closes the connection behind everybody who waits for it.

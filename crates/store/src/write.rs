@@ -3,6 +3,8 @@
 mod in_file;
 mod on_server;
 
+use std::time::Duration;
+
 use countersign_core::actor::Actor;
 use countersign_core::audit::Deed;
 use countersign_core::event::EventBody;
@@ -12,7 +14,7 @@ use serde_json::Value;
 
 use crate::Store;
 use crate::audit::Record;
-use crate::database::Tx;
+use crate::database::{Db, Tx};
 use crate::error::StoreError;
 
 pub(crate) use on_server::WAKE_CHANNEL;
@@ -50,6 +52,38 @@ impl Store {
             self.announce(head);
         }
         Ok(head)
+    }
+
+    /// Commits what need not be on the disk at once, and tells the number of the newest event that is to be announced when
+    /// it is: see [`Store::announce_durably`].
+    pub(crate) async fn commit_unsynced(&self, write: Write) -> Result<Option<i64>, StoreError> {
+        let head = write.finish().await?;
+        match &self.db {
+            Db::Sqlite(_) => Ok(head),
+            Db::Postgres(_) => {
+                head.into_iter().for_each(|head| self.announce(head));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Tells everybody who waits for events of those that were committed unsynced, once they are on the disk: after a power
+    /// cut no number stands for another event than the one that was told.
+    pub async fn announce_durably(&self, head: i64) {
+        /// Whoever writes next has them on the disk as well.
+        const NEXT_WRITE: Duration = Duration::from_millis(2);
+        let mut known = self.head.subscribe();
+        let others = known.wait_for(|known| *known >= head);
+        if tokio::time::timeout(NEXT_WRITE, others).await.is_ok() {
+            return;
+        }
+        if let Err(error) = self.db.sync().await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the ledger's log could not be synced"
+            );
+        }
+        self.announce(head);
     }
 
     /// Raises the head; a commit that finishes out of turn cannot lower it.

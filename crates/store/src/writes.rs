@@ -163,7 +163,7 @@ impl Store {
     /// Notes that what was allowed is done, and what it was that `by` did, at once.
     ///
     /// The files are on the disk by then, and the answer is. If the machine fails before this is, the next server finds
-    /// the files as they were to be, and notes it.
+    /// the files as they were to be, and notes it. Returns what [`Store::announce_durably`] is to be told.
     pub async fn mark_written(
         &self,
         ask: &Ask,
@@ -171,12 +171,12 @@ impl Store {
         by: &Actor,
         records: Vec<Record>,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<i64>, StoreError> {
         let mut write = self.write_unsynced(now).await?;
         deliver_in(&mut write, ask, evidence, now).await?;
         // It was done, whatever has become of the ask meanwhile.
         write.records(ask.workspace, by, records);
-        self.commit(write).await
+        self.commit_unsynced(write).await
     }
 }
 

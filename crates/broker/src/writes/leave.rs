@@ -96,8 +96,17 @@ impl Broker {
     ) -> Result<(), BrokerError> {
         let by = caller.actor().clone();
         let (ask, store, now) = (leave.use_up(), self.store.clone(), self.clock.now());
-        self.note(async move { store.mark_written(&ask, &evidence, &by, records, now).await })
-            .await
+        let tasks = self.tasks.clone();
+        self.note(async move {
+            let written = store
+                .mark_written(&ask, &evidence, &by, records, now)
+                .await?;
+            if let Some(head) = written {
+                tasks.spawn(async move { store.announce_durably(head).await });
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// Notes that nothing was written, and why.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::fixture;
 use crate::json::Json;
-use crate::server::{By, Server};
+use crate::server::{By, Server, eventually};
 use crate::upstream::Upstream;
 use crate::wire;
 
@@ -62,6 +62,19 @@ fn a_request_arrives_with_the_engines_credentials_and_without_ours() {
             .0,
         401
     );
+}
+
+#[test]
+fn a_command_is_accepted_at_once_and_handed_on() {
+    let upstream = Upstream::start();
+    let server = start(&upstream);
+    let command = json!({ "command": "tidy", "arguments": "" });
+    let path = "/opencode/session/ses_1/command";
+    let accepted = server.good(By::Client, "POST", path, Some(&command));
+    assert_eq!(accepted, json!({ "ok": true, "accepted": true }));
+    eventually("the engine has it", || {
+        upstream.asked("/session/ses_1/command").len() == 1
+    });
 }
 
 /// Every way around the gate that the original had.

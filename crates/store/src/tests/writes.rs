@@ -210,6 +210,32 @@ async fn what_the_next_server_finds_done_is_delivered_and_recorded_once() {
 }
 
 #[tokio::test]
+async fn that_a_write_is_done_is_announced_once_it_is_on_the_disk() {
+    each_backend(async |store| {
+        let desk = Desk::new(&store).await;
+        let ask = desk.propose(&desk.bob, "1", "notes").await;
+        let Answered::Won(ask) = desk.answer(ask.id, Choice::AllowOnce).await else {
+            panic!("nobody else answers");
+        };
+        let head = store.head();
+        let before = *head.borrow();
+        let evidence = Evidence::Done;
+        let unannounced = store
+            .mark_written(&ask, &evidence, &desk.bob, Vec::new(), at(4))
+            .await
+            .unwrap();
+        assert_eq!(desk.ask(ask.id).await.state.phase(), AskPhase::Delivered);
+        if let Some(unannounced) = unannounced {
+            assert_eq!(*head.borrow(), before);
+            store.announce_durably(unannounced).await;
+            assert_eq!(*head.borrow(), unannounced);
+        }
+        assert!(*head.borrow() > before);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_same_wish_of_the_same_actor_is_linked_to_the_one_that_nobody_waited_for() {
     each_backend(async |store| {
         let desk = Desk::new(&store).await;
