@@ -168,6 +168,7 @@ impl Ledger {
 
     /// Adds jobs that have ended, each with a session of its own.
     pub(crate) fn add_jobs(&self, count: usize) -> anyhow::Result<()> {
+        const ACTOR: &str = "SELECT id FROM actors WHERE kind = 'person' ORDER BY id LIMIT 1";
         const SESSIONS: &str = numbered!(
             "INSERT INTO sessions (id, workspace, engine, native_id, title, directory, agent, activity, \
                  started_at, changed_at)",
@@ -178,17 +179,17 @@ impl Ledger {
             "INSERT INTO jobs (id, kind, workspace, actor, title, prompt, engine, on_ask, access, directory, \
                  wants_worktree, priority, ask_expires_s, idle_limit_s, attachments, state, session, result, \
                  created_at, started_at, changed_at, ended_at)",
-            "SELECT printf('task-%08d-bench0', i), 'task', workspaces.id, actors.id, 'Fix the build', ?4, 'opencode', \
+            "SELECT printf('task-%08d-bench0', i), 'task', workspaces.id, ?5, 'Fix the build', ?4, 'opencode', \
                  'wait', 'write', workspaces.path, 0, 0, 1800, 3600, '[]', 'completed', \
-                 printf('session_1%025d', i), ?4, ?3 + i, ?3 + i, ?3 + i, ?3 + i FROM numbers, workspaces, actors \
-                 WHERE actors.kind = 'person'"
+                 printf('session_1%025d', i), ?4, ?3 + i, ?3 + i, ?3 + i, ?3 + i FROM numbers, workspaces"
         );
         let connection = Connection::open(self.file())?;
         let count = i64::try_from(count)?;
         let since = clock::now().as_micros() - 1_000_000 - count;
         connection.execute(SESSIONS, rusqlite::params![0, count, since])?;
         let words = "Every test passes again. ".repeat(80);
-        let added = connection.execute(JOBS, rusqlite::params![0, count, since, words])?;
+        let actor: String = connection.query_row(ACTOR, [], |row| row.get(0))?;
+        let added = connection.execute(JOBS, rusqlite::params![0, count, since, words, actor])?;
         anyhow::ensure!(i64::try_from(added)? == count, "{added} jobs were added");
         connection.close().map_err(|(_, error)| error)?;
         std::fs::File::open(self.file())?.sync_all()?;

@@ -32,6 +32,7 @@ mod notifications;
 mod output;
 mod pair;
 mod prompt;
+pub mod quick;
 pub mod raw;
 mod reference;
 mod rules;

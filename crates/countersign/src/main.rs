@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
-use countersign_cli::raw;
+use countersign_cli::{quick, raw};
 
 mod arguments;
 mod config;
@@ -69,7 +69,12 @@ fn main() -> ExitCode {
 fn read_arguments() -> Result<Arguments, ExitCode> {
     let words: Vec<_> = std::env::args_os().collect();
     let is_of_jobs = raw::is_of_jobs(words.get(1..).unwrap_or_default());
-    Arguments::try_parse_from(raw::spread(words)).map_err(|error| {
+    let words = raw::spread(words);
+    if let Some(command) = quick::read(&words) {
+        let command = Command::Client(Box::new(command));
+        return Ok(Arguments { command });
+    }
+    Arguments::try_parse_from(words).map_err(|error| {
         drop(error.print());
         if error.use_stderr() && is_of_jobs {
             return ExitCode::FAILURE;

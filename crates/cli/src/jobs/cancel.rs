@@ -30,7 +30,7 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Cancel) -> anyhow::Resul
         Some(lookup::job(&connection, id).await?.value)
     } else {
         let directory = lookup::directory(call, None)?;
-        let jobs = lookup::list(&connection, Listed::Of(&directory)).await?;
+        let jobs = lookup::list(&connection, Listed::AtAGlance(&directory)).await?;
         only_one(&jobs)?
     };
     let active = view.filter(|view| !view.state.is_terminal());

@@ -11,6 +11,8 @@ use crate::exit::Failure;
 
 /// How many of the newest jobs are listed.
 const NEWEST: usize = 30;
+/// How many are where only those are wanted that have not ended, and a few others.
+const FEW: usize = 10;
 
 /// What a piece of an id came to.
 #[derive(Debug)]
@@ -96,6 +98,8 @@ pub(super) fn unknown(text: &str) -> String {
 pub(super) enum Listed<'a> {
     /// Those of the workspace that this folder is in.
     Of(&'a Path),
+    /// The same, with few that have ended.
+    AtAGlance(&'a Path),
     /// All of them.
     All,
 }
@@ -105,14 +109,15 @@ pub(super) async fn list(
     connection: &Connection,
     listed: Listed<'_>,
 ) -> anyhow::Result<Vec<JobView>> {
-    let of = match listed {
-        Listed::All => String::new(),
-        Listed::Of(directory) => {
-            format!("&directory={}", in_path(&directory.to_string_lossy()))
-        }
+    let (newest, directory) = match listed {
+        Listed::All => (NEWEST, None),
+        Listed::Of(directory) => (NEWEST, Some(directory)),
+        Listed::AtAGlance(directory) => (FEW, Some(directory)),
     };
+    let of = directory.map(|it| format!("&directory={}", in_path(&it.to_string_lossy())));
+    let of = of.unwrap_or_default();
     let list: JobList = connection
-        .get(&format!("/api/v1/jobs?limit={NEWEST}&unended=true{of}"))
+        .get(&format!("/api/v1/jobs?limit={newest}&unended=true{of}"))
         .await?
         .value;
     Ok(list.jobs)

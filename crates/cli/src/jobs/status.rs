@@ -49,7 +49,7 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Status) -> anyhow::Resul
     let listed = if arguments.all {
         Listed::All
     } else {
-        Listed::Of(&directory)
+        Listed::AtAGlance(&directory)
     };
     let jobs = lookup::list(&connection, listed).await?;
     let most = if arguments.all { usize::MAX } else { RECENT };

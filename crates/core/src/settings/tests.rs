@@ -193,3 +193,27 @@ fn settings_read_as_they_are_written() {
     let written = serde_json::to_value(&values).unwrap();
     assert_eq!(written, serde_json::json!([true, "true"]));
 }
+
+#[test]
+fn the_effort_is_known_by_what_it_is_about_or_by_its_name() {
+    let offers = |options: Vec<ConfigOption>| SessionSettings {
+        options,
+        ..SessionSettings::default()
+    };
+    let levels = || Setting::Select(selection("low", &["low", "high"]));
+    let effort = |settings: &SessionSettings| settings.effort().map(|option| option.id.clone());
+    let named = option("Reasoning-Effort", "", levels());
+    let told = option("depth", "thought_level", levels());
+    assert_eq!(
+        effort(&offers(vec![named.clone(), told])).as_deref(),
+        Some("depth")
+    );
+    assert_eq!(
+        effort(&offers(vec![named])).as_deref(),
+        Some("Reasoning-Effort")
+    );
+    // What is only on or off has no levels.
+    let switch = option("effort", "", Setting::Boolean { on: true });
+    assert_eq!(effort(&offers(vec![switch])), None);
+    assert_eq!(effort(&both_ways()), None);
+}

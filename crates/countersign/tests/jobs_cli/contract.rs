@@ -378,3 +378,28 @@ async fn the_log_of_a_job_is_read_to_its_end() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_job_that_runs_is_listed_however_many_came_after_it() {
+    let place = Place::new();
+    let runs = place.begin(&[], "WAIT").await;
+    place.until(&runs, "running").await;
+    let mut last = String::new();
+    for _ in 0..31 {
+        last = place.begin(&[], "SAY hello").await;
+    }
+    place.until(&last, "completed").await;
+    let told = place.run(&["status", "--json"]).await;
+    let told = told.expect_success().json();
+    let running = told["running"].as_array().unwrap();
+    assert!(
+        running.iter().any(|job| job["id"] == runs.as_str()),
+        "{told}"
+    );
+    // What the engine calls a session is in lists as well.
+    assert!(
+        told["latestFinished"]["opencodeSessionId"].is_string(),
+        "{told}"
+    );
+    place.run(&["cancel", &runs]).await.expect_success();
+}

@@ -115,6 +115,8 @@ async fn jobs_are_listed_in_pages_newest_first_and_by_what_they_were_handed_in_w
         ("group=nobody", 0),
         (&format!("workspace={}", stage.workspace), 5),
         ("directory=/nonexistent", 0),
+        // All of them have ended: only the page is left.
+        ("limit=2&unended=true", 2),
     ] {
         let listed = owner.get(&format!("/api/v1/jobs?{query}")).await.json();
         assert_eq!(listed["jobs"].as_array().unwrap().len(), count, "{query}");

@@ -5,8 +5,8 @@ use std::time::Duration;
 use countersign_core::event::EventBody;
 use countersign_core::id::{SessionId, TurnId};
 use countersign_core::job::{
-    Access, FailureCode, Job, JobFailure, JobId, JobKind, JobLimits, JobState, JobStep, OnAsk,
-    Worktree, WorktreeFate,
+    Access, FailureCode, Job, JobFailure, JobId, JobKind, JobLimits, JobState, JobStep, JobUsage,
+    OnAsk, Worktree, WorktreeFate,
 };
 use serde_json::json;
 
@@ -481,6 +481,66 @@ async fn a_job_is_moved_within_its_queue_until_it_is_started() {
         assert!(started.await.unwrap());
         let moved = store.set_job_priority(&second.id, 2, &scene.bob, at(21));
         assert!(!moved.await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_has_not_ended_is_found_however_old_and_what_a_turn_used_up_stays_with_its_job() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let (old, turn) = running(&scene, 1).await;
+        let waits = handed_in(&scene, 2).await;
+        let newest = handed_in(&scene, 3).await;
+        let older = async |filter: JobFilter| -> Vec<JobId> {
+            let jobs = store.unended_jobs_before(&filter, &newest, 10).await;
+            jobs.unwrap().into_iter().map(|job| job.id).collect()
+        };
+        let all = [waits.id.clone(), old.id.clone()];
+        assert_eq!(older(JobFilter::default()).await, all);
+        let group = JobFilter {
+            group: Some("claude".to_owned()),
+            ..JobFilter::default()
+        };
+        assert!(older(group).await.is_empty());
+
+        assert!(store.is_of_job(turn).await.unwrap());
+        assert!(!store.is_of_job(TurnId::generate(at(30))).await.unwrap());
+        let used = JobUsage {
+            input_tokens: Some(7),
+            ..JobUsage::default()
+        };
+        store.note_job_usage(turn, &used).await.unwrap();
+        let ended = store.end_job(&old.id, &JobEnd::default(), at(40)).await;
+        assert!(ended.unwrap());
+        let ended = store.job(&old.id).await.unwrap().unwrap();
+        assert_eq!(ended.usage, Some(used));
+        let here = JobFilter {
+            workspace: Some(scene.workspace),
+            ..JobFilter::default()
+        };
+        assert_eq!(older(here).await, [waits.id.clone()]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_effort_of_a_job_is_that_of_its_turn() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let (_, turn) = running(&scene, 1).await;
+        assert_eq!(store.effort_of_turn(turn).await.unwrap(), None);
+        let job = Job {
+            effort: Some("high".to_owned()),
+            ..job(&scene, 2)
+        };
+        let handed_in = store.hand_in_job(&job, &json!([]), job.created_at);
+        handed_in.await.unwrap();
+        let turn = TurnId::generate(at(30));
+        let started = store.start_job(&job.id, scene.session, turn, at(30));
+        assert!(started.await.unwrap());
+        let effort = store.effort_of_turn(turn).await.unwrap();
+        assert_eq!(effort.as_deref(), Some("high"));
     })
     .await;
 }
