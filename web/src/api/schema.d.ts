@@ -123,6 +123,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/chains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the chains: how long they are, and how each was found when it was last followed. */
+        get: operations["list_chains"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Looks through one workspace's audit, newest entries first. A page looks at a bounded number of entries. */
+        get: operations["search_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/verify": {
         parameters: {
             query?: never;
@@ -293,6 +327,26 @@ export interface paths {
          *     `reset` says that events are missing: read everything again.
          */
         get: operations["follow_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/figures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells how many asks there were in the last days, how long people took, who answered what, and whether in time. The
+         *     newest 500,000 asks are counted at most.
+         */
+        get: operations["show_figures"];
         put?: never;
         post?: never;
         delete?: never;
@@ -632,6 +686,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/rules/{id}/expire": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Has a rule end in a while. Its end can be brought forward, and never put off. */
+        post: operations["expire_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions": {
         parameters: {
             query?: never;
@@ -959,6 +1030,21 @@ export interface components {
             reason?: string | null;
             scope?: components["schemas"]["Scope"] | null;
         };
+        /** @description What one person answered. */
+        AnswererView: {
+            /** @description Who. */
+            actor: components["schemas"]["Actor"];
+            /**
+             * Format: int64
+             * @description How often yes.
+             */
+            allowed: number;
+            /**
+             * Format: int64
+             * @description How often no.
+             */
+            denied: number;
+        };
         AskId: string;
         /** @description A page of asks, newest first. */
         AskList: {
@@ -1064,6 +1150,21 @@ export interface components {
             /** @description The workspace whose chain it is in. */
             workspace: components["schemas"]["WorkspaceId"];
         };
+        /** @description A page of what was found in one workspace's audit, newest first. */
+        AuditFound: {
+            /** @description The entries. */
+            entries: components["schemas"]["AuditEntry"][];
+            /**
+             * Format: int64
+             * @description How many entries were looked at.
+             */
+            looked_at: number;
+            /**
+             * Format: int64
+             * @description Pass it as `before` to look further back; absent when all was looked at.
+             */
+            next?: number | null;
+        };
         /** @description A page of one workspace's audit, oldest first. */
         AuditList: {
             /** @description The entries. */
@@ -1094,6 +1195,36 @@ export interface components {
             since: components["schemas"]["Timestamp"];
             /** @description One line: `bash: cargo test`, or `waiting for you: edit src/a.rs`. */
             text: string;
+        };
+        /** @description The chains. */
+        ChainList: {
+            /** @description The chains. */
+            chains: components["schemas"]["ChainView"][];
+        };
+        /** @description How a chain was found. */
+        ChainVerified: {
+            /** @description When. */
+            at: components["schemas"]["Timestamp"];
+            /** @description Where and how it is broken. */
+            broken?: string | null;
+            /**
+             * Format: int64
+             * @description How many entries it had then; none if it was broken.
+             */
+            entries: number;
+            /** @description Whether it was whole. */
+            whole: boolean;
+        };
+        /** @description A chain of the audit. */
+        ChainView: {
+            /**
+             * Format: int64
+             * @description How many entries it has.
+             */
+            entries: number;
+            verified?: components["schemas"]["ChainVerified"] | null;
+            /** @description The workspace whose chain it is; the server's own has an id of zeros. */
+            workspace: components["schemas"]["WorkspaceId"];
         };
         /** @description A file that a job changed. */
         ChangedFile: {
@@ -1178,6 +1309,13 @@ export interface components {
             amount: number;
             /** @description In which currency, as `USD`. */
             currency: string;
+        };
+        /** @description Figures about one day. */
+        DayView: components["schemas"]["FatesView"] & {
+            /** @description When it begins. */
+            from: components["schemas"]["Timestamp"];
+            /** @description How long people took. */
+            waits: components["schemas"]["WaitsView"];
         };
         /** @description The carrying of one answer to its engine. */
         Delivery: components["schemas"]["DeliveryState"] & {
@@ -1558,6 +1696,64 @@ export interface components {
          * @enum {string}
          */
         FailureCode: "provider" | "provider_retrying" | "denied" | "ask_expired" | "engine_unavailable" | "engine_gone" | "engine_refused" | "not_resumable" | "worktree" | "deadline" | "idle" | "tool_stuck" | "ask_lost" | "internal";
+        /** @description What became of asks. */
+        FatesView: {
+            /**
+             * Format: int64
+             * @description A person said yes.
+             */
+            allowed: number;
+            /**
+             * Format: int64
+             * @description A rule said yes.
+             */
+            allowed_by_rule: number;
+            /**
+             * Format: int64
+             * @description All of them.
+             */
+            asks: number;
+            /**
+             * Format: int64
+             * @description A person said no.
+             */
+            denied: number;
+            /**
+             * Format: int64
+             * @description A rule said no.
+             */
+            denied_by_rule: number;
+            /**
+             * Format: int64
+             * @description Nobody answered in time.
+             */
+            expired: number;
+            /**
+             * Format: int64
+             * @description They wait.
+             */
+            open: number;
+            /**
+             * Format: int64
+             * @description Nobody could answer any more.
+             */
+            withdrawn: number;
+        };
+        /** @description Figures about the asks of the last days. */
+        FiguresView: {
+            /** @description Whether all asks of these days were counted; otherwise the oldest days are missing, for there were too many. */
+            complete: boolean;
+            /** @description The days, oldest first, by when their asks were opened. */
+            days: components["schemas"]["DayView"][];
+            /** @description Who answered how many, the busiest first; rules are not among them. */
+            people: components["schemas"]["AnswererView"][];
+            /** @description Whether people answered in time. */
+            slo: components["schemas"]["SloView"];
+            /** @description What became of what each tool wanted, the one most asked for first. */
+            tools: components["schemas"]["ToolView"][];
+            /** @description How long people took over all of them. */
+            waits: components["schemas"]["WaitsView"];
+        };
         /** @description A change of a file. */
         FileDiff: {
             /** @description The change, as a unified diff. */
@@ -1856,6 +2052,7 @@ export interface components {
             grants: components["schemas"]["Grants"];
             /** @description Where it calls from. */
             surface: components["schemas"]["Surface"];
+            token?: components["schemas"]["TokenId"] | null;
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
         /** @description Something to send along with a prompt: at most ten, each of at most 5 MiB, all of at most 20 MiB. */
@@ -2118,6 +2315,8 @@ export interface components {
             expires_at: components["schemas"]["Timestamp"];
             /** @description A link that carries the code in its fragment, which no server and no log gets to see. */
             link: string;
+            /** @description The same for another device, if the server knows of a name under which one reaches it. */
+            remote_link?: string | null;
         };
         /** @description A step of a plan. */
         PlanStep: {
@@ -2199,6 +2398,14 @@ export interface components {
             verdict: components["schemas"]["Verdict"];
             /** @description The workspace it is for. */
             workspace: components["schemas"]["WorkspaceId"];
+        };
+        /** @description Has a rule end in a while. */
+        RuleEnd: {
+            /**
+             * Format: int64
+             * @description In how many seconds, which has to be before it ends by itself.
+             */
+            expires_in_s: number;
         };
         RuleId: string;
         /** @description The rules, newest first. */
@@ -2420,6 +2627,25 @@ export interface components {
             /** @description Its name, without the slash. */
             name: string;
         };
+        /** @description Whether people answered in time. */
+        SloView: {
+            /**
+             * Format: int64
+             * @description How many asks wanted a person's answer within it. What a rule answered and what was withdrawn is not among them,
+             *     nor what still waits and is not late; what nobody answered is.
+             */
+            counted: number;
+            /**
+             * Format: int64
+             * @description How many of these were answered in time.
+             */
+            in_time: number;
+            /**
+             * Format: int64
+             * @description The time that an answer may take.
+             */
+            target_s: number;
+        };
         /**
          * @description Where a step of a plan stands.
          * @enum {string}
@@ -2503,6 +2729,8 @@ export interface components {
         Token: {
             /** @description Who acts with it. */
             actor: components["schemas"]["Actor"];
+            /** @description What it is used on, as far as that is known. */
+            device?: string | null;
             expires_at?: components["schemas"]["Timestamp"] | null;
             /** @description What it lets its actor do. */
             grants: components["schemas"]["Grants"];
@@ -2515,6 +2743,7 @@ export interface components {
             /** @description What people call it. */
             name: string;
             revoked_at?: components["schemas"]["Timestamp"] | null;
+            seen_at?: components["schemas"]["Timestamp"] | null;
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
         TokenId: string;
@@ -2540,6 +2769,11 @@ export interface components {
          * @enum {string}
          */
         ToolStatus: "pending" | "running" | "completed" | "failed";
+        /** @description What became of what one tool wanted. */
+        ToolView: components["schemas"]["FatesView"] & {
+            /** @description The tool. */
+            tool: string;
+        };
         /** @description A piece of a transcript in its place. */
         TranscriptItem: components["schemas"]["Item"] & {
             /** @description When it was first seen. */
@@ -2652,6 +2886,24 @@ export interface components {
          * @enum {string}
          */
         Verdict: "allow" | "deny";
+        /** @description How long people took, in whole seconds. */
+        WaitsView: {
+            /**
+             * Format: int64
+             * @description How many answers this is about.
+             */
+            answers: number;
+            /**
+             * Format: int64
+             * @description Half of them took no longer.
+             */
+            p50_s?: number | null;
+            /**
+             * Format: int64
+             * @description Nine in ten took no longer.
+             */
+            p90_s?: number | null;
+        };
         /** @description A folder on the host in which agents work. */
         Workspace: {
             /** @description When it was added. */
@@ -3429,6 +3681,221 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    list_chains: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChainList"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    search_audit: {
+        parameters: {
+            query?: {
+                /** @description Whose chain; the first workspace's if it is not said. */
+                workspace?: components["schemas"]["WorkspaceId"];
+                /** @description Only those before this place: the `next` of the page before. */
+                before?: number;
+                /** @description How many; 50 if it is not said. */
+                limit?: number;
+                /** @description What is in the name of who did it. */
+                actor?: string;
+                /** @description What was done, such as `ask.answer`, or what it begins with, such as `ask`. */
+                action?: string;
+                /** @description What is anywhere in the entry. */
+                text?: string;
+                /** @description Not before this time. */
+                since?: components["schemas"]["Timestamp"];
+                /** @description Before this time. */
+                until?: components["schemas"]["Timestamp"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditFound"];
                 };
             };
             /** @description The request cannot be understood. */
@@ -4776,6 +5243,130 @@ export interface operations {
             };
             /** @description A grant is missing, or the request came from a place that may not call. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_figures: {
+        parameters: {
+            query?: {
+                /** @description Only of this workspace; of all that the caller may see if it is not said. */
+                workspace?: components["schemas"]["WorkspaceId"];
+                /** @description How many days, today included; 30 if it is not said. */
+                days?: number;
+                /** @description How many minutes the caller's days begin before those of Greenwich; none if it is not said. */
+                utc_offset_min?: number;
+                /** @description How many seconds an answer may take; 300 if it is not said. */
+                target_s?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FiguresView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7467,6 +8058,175 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    expire_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["RuleId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuleEnd"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rule"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
