@@ -7,6 +7,9 @@ import { DESK, PHONE } from "./support/screens.ts";
 import type { Server } from "./support/server.ts";
 import { expect, test } from "./support/test.ts";
 
+// Several dialogs are looked at in each, in the light and in the dark.
+test.describe.configure({ timeout: 180_000 });
+
 const ANDROID = "Mozilla/5.0 (Android 15; Mobile; rv:144.0) Gecko/144.0 Firefox/144.0";
 
 async function goTo(page: Page, server: Server, part: string): Promise<void> {

@@ -6,6 +6,9 @@ import { DESK, PHONE } from "./support/screens.ts";
 import type { Server } from "./support/server.ts";
 import { expect, test } from "./support/test.ts";
 
+// Several views are looked at in each, in the light and in the dark.
+test.describe.configure({ timeout: 180_000 });
+
 async function goTo(page: Page, server: Server, part: string): Promise<void> {
   await page.goto(`${server.url}/app/#/ledger${part}`);
 }

@@ -135,32 +135,38 @@ macro_rules! newest_of_slice {
     };
 }
 
+/// Those that were answered, by whom and how.
+pub(crate) const ANSWERED: &str = concat!(
+    "SELECT counted.tool, counted.actor, actors.kind AS actor_kind, actors.name AS actor_name, \
+     counted.surface, counted.yes, counted.asks, counted.in_time \
+     FROM (SELECT tool, actor, surface, yes, COUNT(*) AS asks, \
+     SUM(CASE WHEN at - opened_at <= $5 THEN 1 ELSE 0 END) AS in_time \
+     FROM (SELECT tool, actor, surface, yes, at, opened_at FROM answers WHERE ",
+    newest_of_slice!(),
+    "GROUP BY tool, surface, actor, yes) AS counted JOIN actors ON actors.id = counted.actor"
+);
+
+/// Those that were not, and how they stand.
+pub(crate) const UNANSWERED: &str = concat!(
+    "SELECT tool, state, COUNT(*) AS asks, \
+     SUM(CASE WHEN opened_at <= $5 THEN 1 ELSE 0 END) AS late \
+     FROM (SELECT tool, state, opened_at FROM asks \
+     WHERE state IN ('open', 'expired', 'withdrawn') AND ",
+    newest_of_slice!(),
+    "GROUP BY tool, state"
+);
+
+/// How many seconds people took.
+pub(crate) const SECONDS: &str = concat!(
+    "SELECT (at - opened_at) / 1000000, COUNT(*) \
+     FROM (SELECT surface, at, opened_at FROM answers WHERE ",
+    newest_of_slice!(),
+    "WHERE surface <> 'rule' GROUP BY 1"
+);
+
 impl Store {
     /// Counts the asks of a stretch of time.
     pub async fn figures(&self, slice: Slice) -> Result<SliceFigures, StoreError> {
-        const ANSWERED: &str = concat!(
-            "SELECT counted.tool, counted.actor, actors.kind AS actor_kind, actors.name AS actor_name, \
-             counted.surface, counted.yes, counted.asks, counted.in_time \
-             FROM (SELECT tool, actor, surface, yes, COUNT(*) AS asks, \
-             SUM(CASE WHEN at - opened_at <= $5 THEN 1 ELSE 0 END) AS in_time \
-             FROM (SELECT tool, actor, surface, yes, at, opened_at FROM answers WHERE ",
-            newest_of_slice!(),
-            "GROUP BY tool, surface, actor, yes) AS counted JOIN actors ON actors.id = counted.actor"
-        );
-        const UNANSWERED: &str = concat!(
-            "SELECT tool, state, COUNT(*) AS asks, \
-             SUM(CASE WHEN opened_at <= $5 THEN 1 ELSE 0 END) AS late \
-             FROM (SELECT tool, state, opened_at FROM asks \
-             WHERE state IN ('open', 'expired', 'withdrawn') AND ",
-            newest_of_slice!(),
-            "GROUP BY tool, state"
-        );
-        const SECONDS: &str = concat!(
-            "SELECT (at - opened_at) / 1000000, COUNT(*) \
-             FROM (SELECT surface, at, opened_at FROM answers WHERE ",
-            newest_of_slice!(),
-            "WHERE surface <> 'rule' GROUP BY 1"
-        );
         let workspace = slice.workspace.map(|id| id.to_string());
         let about = |sql: &'static str| {
             query(sql)

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::ensure;
+use tokio::task::JoinSet;
 
 use crate::http::Connection;
 use crate::ledger::TOKEN;
@@ -35,18 +36,22 @@ impl Bench {
         let mut waits = Samples::default();
         let mut other = Connection::open(server.address).await?;
         let path = format!("/api/v1/asks/{}", ledger.open_asks()[0]);
-        let figures = tokio::spawn(async move {
+        let mut readers = JoinSet::new();
+        readers.spawn(async move {
             for _ in 0..TIMES {
                 reader.get("/api/v1/figures?days=30", TOKEN).await?;
             }
             anyhow::Ok(())
         });
-        while !figures.is_finished() {
+        let read = loop {
+            if let Some(read) = readers.try_join_next() {
+                break read;
+            }
             let began = Instant::now();
             other.get(&path, TOKEN).await?;
             waits.push_milliseconds(began.elapsed());
-        }
-        figures.await??;
+        };
+        read??;
         server.stop().await?;
         Ok(vec![
             Figure::new(

@@ -2,7 +2,7 @@
  * Pairs a phone: a one-time link for somebody, drawn as a QR code. The code is in the link's fragment, which no server and
  * no log gets to see; it is gone when the dialog is closed.
  */
-import { createEffect, createSignal, createUniqueId, Match, onCleanup, onMount, Show, Switch } from "solid-js";
+import { createEffect, createMemo, createSignal, createUniqueId, Match, onCleanup, onMount, Show, Switch } from "solid-js";
 import { makePairing, readTokens, sentenceOf } from "../../api/client.ts";
 import type { PairingView, Role, Token } from "../../api/types.ts";
 import { NameField, RoleChoice } from "../../parts/choices.tsx";
@@ -44,7 +44,8 @@ export function PairDialog(props: { close: () => void; paired: () => void }) {
     }
   };
   const left = () => Math.max(0, Date.parse(pairing()?.expires_at ?? "") - now());
-  const isOver = () => left() === 0;
+  // The time goes on every second; that it is over happens once.
+  const isOver = createMemo(() => left() === 0);
 
   createEffect(() => {
     const made = pairing();
