@@ -30,7 +30,7 @@ async function handIn(page: Page, { prompt, agent, workspace, worktree }: Wish):
   if (workspace !== undefined) await dialog.getByLabel("Workspace").selectOption(workspace);
   if (worktree === true) await dialog.getByLabel("In a worktree of its own").check();
   await dialog.getByRole("button", { name: "Hand in" }).click();
-  const job = page.locator("article.job");
+  const job = page.locator(".job");
   await expect(job.getByRole("heading", { level: 2 })).toContainText(prompt.split("\n")[0] ?? "");
   return job;
 }
@@ -81,7 +81,7 @@ for (const [place, browser] of [
     await page.goBack();
 
     await job.getByRole("button", { name: "Retry" }).click();
-    const again = page.locator('article.job[data-job-state="waiting"]');
+    const again = page.locator('.job[data-job-state="waiting"]');
     await expect(button(askWith(page, `echo mint > ${file}`), "Allow once")).toBeVisible();
     await again.getByRole("button", { name: "Cancel" }).click();
     await expect(state(job)).toHaveText("cancelled");
@@ -127,7 +127,7 @@ test("jobs that wait for a place are moved in their queue, and one that takes to
   await look(page);
 
   await queued.filter({ hasText: "second" }).click();
-  const job = page.locator("article.job");
+  const job = page.locator(".job");
   await expect(job).toContainText("1 before it");
   await expect(job.getByRole("button", { name: "Lower in the queue" })).toBeDisabled();
   await job.getByRole("button", { name: "Raise in the queue" }).click();

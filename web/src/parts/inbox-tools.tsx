@@ -3,10 +3,10 @@ import { createUniqueId, For, Show, type JSX } from "solid-js";
 import type { AskView } from "../api/types.ts";
 import { fragmentOf } from "../router.ts";
 import { EVERYTHING, FACETS, isEverything, nameOf, offersOf, type Facet, type Filter } from "../state/filtering.ts";
-import { bindKeys } from "../state/keys.ts";
 import { ledger } from "../state/live.ts";
 import { words } from "../text/words.ts";
-import { Cross, Funnel, Search } from "./icons.tsx";
+import { Cross, Funnel } from "./icons.tsx";
+import { SearchField } from "./search-field.tsx";
 
 /** Leads from the asks that wait to those that were settled, and back. */
 export function ListTabs(props: { at: "waiting" | "history"; waiting: number }) {
@@ -33,9 +33,7 @@ export function FilterTools(props: {
   shown: number;
   more?: JSX.Element;
 }) {
-  let field: HTMLInputElement | undefined;
   const panel = createUniqueId();
-  bindKeys(() => ({ search: () => field?.focus() }));
   const chosen = () => FACETS.filter((facet) => props.filter[facet] !== undefined);
   const choose = (facet: Facet, value: string | undefined) => {
     const { [facet]: _, ...rest } = props.filter;
@@ -44,25 +42,12 @@ export function FilterTools(props: {
   return (
     <search class="filter">
       <div class="filter-row">
-        <label class="filter-search">
-          <Search />
-          <input
-            type="search"
-            ref={(element) => (field = element)}
-            aria-label={words.filter.search}
-            placeholder={words.filter.hint}
-            autocomplete="off"
-            spellcheck={false}
-            value={props.filter.search}
-            onInput={(event) => props.set({ ...props.filter, search: event.currentTarget.value })}
-            onKeyDown={(event) => {
-              if (event.key !== "Escape") return;
-              event.preventDefault();
-              if (props.filter.search !== "") props.set({ ...props.filter, search: "" });
-              event.currentTarget.blur();
-            }}
-          />
-        </label>
+        <SearchField
+          label={words.filter.search}
+          hint={words.filter.hint}
+          text={props.filter.search}
+          write={(search) => props.set({ ...props.filter, search })}
+        />
         <button type="button" class="quiet filter-button" popovertarget={panel} aria-label={words.filter.buttonLabel(chosen().length)}>
           <Funnel />
           <span>{words.filter.button}</span>

@@ -3,11 +3,10 @@ import { createEffect, createMemo, createSignal, For, on, onCleanup, Show } from
 import { search, sentenceOf } from "../api/client.ts";
 import type { SearchHit, SearchResult } from "../api/types.ts";
 import { fragmentOf } from "../router.ts";
-import { bindKeys } from "../state/keys.ts";
 import { words } from "../text/words.ts";
-import { Search } from "./icons.tsx";
 import { Problem } from "./problem.tsx";
 import { workspaceName } from "./requester.tsx";
+import { SearchField } from "./search-field.tsx";
 import { Ago } from "./time.tsx";
 import { Visible } from "./visible.tsx";
 
@@ -15,32 +14,9 @@ import { Visible } from "./visible.tsx";
 const PAUSE_MS = 300;
 
 export function SessionSearch(props: { text: string; write: (text: string) => void }) {
-  let field: HTMLInputElement | undefined;
-  bindKeys(() => ({ search: () => field?.focus() }));
   return (
     <search class="filter">
-      <div class="filter-row">
-        <label class="filter-search">
-          <Search />
-          <input
-            type="search"
-            ref={(element) => (field = element)}
-            aria-label={words.search.label}
-            placeholder={words.search.hint}
-            autocomplete="off"
-            spellcheck={false}
-            maxlength="200"
-            value={props.text}
-            onInput={(event) => props.write(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key !== "Escape") return;
-              event.preventDefault();
-              if (props.text !== "") props.write("");
-              event.currentTarget.blur();
-            }}
-          />
-        </label>
-      </div>
+      <SearchField label={words.search.label} hint={words.search.hint} text={props.text} write={props.write} />
     </search>
   );
 }

@@ -27,7 +27,7 @@ export function Job(props: { job: JobView }) {
   );
   const entries = () => (log.error === undefined ? log.latest : undefined) ?? [];
   return (
-    <article class="job" aria-labelledby="job-title" data-job={props.job.id} data-job-state={props.job.state}>
+    <section class="job" aria-labelledby="job-title" data-job={props.job.id} data-job-state={props.job.state}>
       <Head job={props.job} />
       <Asks job={props.job} />
       <JobTimeline job={props.job} log={entries()} />
@@ -35,7 +35,7 @@ export function Job(props: { job: JobView }) {
       <JobChanges job={props.job} />
       <Log entries={entries()} />
       <JobFacts job={props.job} />
-    </article>
+    </section>
   );
 }
 

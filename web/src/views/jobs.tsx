@@ -1,10 +1,11 @@
 /* The jobs, on a board or in a list, and the one that is chosen. */
 import { createEffect, createMemo, createSignal, For, Show, type JSX } from "solid-js";
 import { sentenceOf } from "../api/client.ts";
-import { Back, Board, Lines, Plus, Search } from "../parts/icons.tsx";
+import { Back, Board, Lines, Plus } from "../parts/icons.tsx";
 import { JobCard } from "../parts/job-card.tsx";
 import { NewJobDialog } from "../parts/new-job.tsx";
 import { Problem } from "../parts/problem.tsx";
+import { SearchField } from "../parts/search-field.tsx";
 import { fragmentOf, goTo, route } from "../router.ts";
 import { holds } from "../state/identity.ts";
 import { COLUMNS, inColumn, newestFirst, passes, type JobFilter } from "../state/jobs.ts";
@@ -99,31 +100,16 @@ function Chosen(props: { id: string }) {
 }
 
 function Tools(props: { filter: JobFilter; set: (filter: JobFilter) => void; handIn: () => void }) {
-  let field: HTMLInputElement | undefined;
-  bindKeys(() => ({ search: () => field?.focus() }));
   return (
     <div class="jobs-tools">
       <h2 class="jobs-title">{words.jobs.title}</h2>
       <search class="filter">
-        <label class="filter-search">
-          <Search />
-          <input
-            type="search"
-            ref={(element) => (field = element)}
-            aria-label={words.jobs.search}
-            placeholder={words.jobs.searchHint}
-            autocomplete="off"
-            spellcheck={false}
-            value={props.filter.search}
-            onInput={(event) => props.set({ ...props.filter, search: event.currentTarget.value })}
-            onKeyDown={(event) => {
-              if (event.key !== "Escape") return;
-              event.preventDefault();
-              if (props.filter.search !== "") props.set({ ...props.filter, search: "" });
-              event.currentTarget.blur();
-            }}
-          />
-        </label>
+        <SearchField
+          label={words.jobs.search}
+          hint={words.jobs.searchHint}
+          text={props.filter.search}
+          write={(search) => props.set({ ...props.filter, search })}
+        />
       </search>
       <Show when={route().page === "jobs"}>
         <Layouts />
