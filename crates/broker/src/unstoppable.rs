@@ -60,13 +60,15 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_comes_of_what_panics_before_or_after_it_waited() {
+        async fn panic_after(waits: usize) {
+            for _ in 0..waits {
+                tokio::task::yield_now().await;
+            }
+            panic!("on purpose");
+        }
         let tasks = TaskTracker::new();
-        let at_once = async { panic!("on purpose") };
-        assert_eq!(to_the_end::<()>(&tasks, at_once).await, None);
-        let later = async {
-            tokio::task::yield_now().await;
-            panic!("on purpose")
-        };
-        assert_eq!(to_the_end::<()>(&tasks, later).await, None);
+        for waits in 0..2 {
+            assert_eq!(to_the_end(&tasks, panic_after(waits)).await, None);
+        }
     }
 }

@@ -221,7 +221,7 @@ async fn known(
             Some(settings.data_directory.join(file))
         }
     };
-    let trail = Trail::load(broker.clone(), (known.id, &entry.id), elsewhere).await?;
+    let trail = Trail::load(broker.clone(), (known.id, entry.id.as_str()), elsewhere).await?;
     Ok((known.id, trail))
 }
 

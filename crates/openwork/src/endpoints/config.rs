@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use countersign_core::digest::Digest;
 use countersign_server::Response;
-use countersign_workspace::{Change, Export, Import, Plan, Scope, secrets};
+use countersign_workspace::{Change, Export, Import, Plan, secrets};
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
