@@ -358,7 +358,11 @@ impl Agents {
                 return Ok(Err("it was cancelled before it began".to_owned()));
             }
             match self.await_loading(session).await? {
-                Loadable::Now => return self.open_again(session).await,
+                Loadable::Now => {
+                    if let Some(opened) = self.open_again(session).await? {
+                        return Ok(opened);
+                    }
+                }
                 Loadable::Later => {}
             }
         }
@@ -373,19 +377,21 @@ impl Agents {
         }
     }
 
+    /// Opens the session again; nothing if every turn for it was cancelled meanwhile.
     async fn open_again(
         &self,
         session: &Session,
-    ) -> Result<Result<(Lifetime, u64), String>, StoreError> {
+    ) -> Result<Option<Result<(Lifetime, u64), String>>, StoreError> {
         let Some(agent) = self.0.roster.get(&session.engine) else {
-            return Ok(Err(format!(
+            return Ok(Some(Err(format!(
                 "the agent `{}` is not configured any more",
                 session.engine
-            )));
+            ))));
         };
         let workspace = lock(&self.0.workspaces).get(&session.workspace).cloned();
         let Some(workspace) = workspace else {
-            return Ok(Err("its workspace is not served any more".to_owned()));
+            let why = "its workspace is not served any more".to_owned();
+            return Ok(Some(Err(why)));
         };
         // A job's session may work in a worktree.
         let workspace = Workspace {
@@ -407,7 +413,8 @@ impl Agents {
         };
         let Opened { life, taken, .. } = match opened {
             Ok(opened) => opened,
-            Err(why) => return Ok(Err(why)),
+            Err(_) if given_up.is_cancelled() => return Ok(None),
+            Err(why) => return Ok(Some(Err(why))),
         };
         let Shared { store, clock, .. } = self.shared();
         store.set_takes(session.id, life.takes).await?;
@@ -415,7 +422,7 @@ impl Agents {
         store
             .put_settings(session.workspace, session.id, &life.told, clock.now())
             .await?;
-        Ok(Ok((life, taken)))
+        Ok(Some(Ok((life, taken))))
     }
 
     /// Ends every turn of a session that has not ended, and the session's present life with it.

@@ -2,7 +2,7 @@
 //! nowhere else.
 //!
 //! Only builds with debug assertions have this: in every other one the two functions are empty, and the variable means
-//! nothing. The file that [`VARIABLE`] names says where, as in `after spawn`. The server takes the file away and stops
+//! nothing. The file that `COUNTERSIGN_STANDSTILL` names says where, as in `after spawn`. The server takes the file away and stops
 //! itself (`SIGSTOP`), so that nothing of it moves; once it is continued, it goes on when the file's place is empty.
 
 /// A step that a job takes with its engine.
