@@ -188,7 +188,12 @@ async fn a_day_is_counted_from_indexes_alone() {
         (SECONDS, "answers_by_opening"),
     ] {
         let explain = query(format!("EXPLAIN QUERY PLAN {sql}"));
-        let explain = explain.bind(0).bind(1).bind(None::<String>).bind(1).bind(1);
+        let explain = explain
+            .bind(0_i64)
+            .bind(1_i64)
+            .bind(None::<String>)
+            .bind(1_i64)
+            .bind(1_i64);
         let mut held = file.hold().await.unwrap();
         let plan: Vec<(i64, i64, i64, String)> = explain.fetch_all(&mut held).await.unwrap();
         let wanted = format!("COVERING INDEX {index} (opened_at>");

@@ -6,7 +6,7 @@ import { BarRow, briefly, Chart, DayBars, dayName, Legend, WaitLines } from "../
 import { WorkspaceChoice } from "../../parts/choices.tsx";
 import { Problem } from "../../parts/problem.tsx";
 import { Visible } from "../../parts/visible.tsx";
-import { asksIn, KINDS, kindsOf, percent } from "../../state/charting.ts";
+import { asksIn, KINDS, kindsOf, percent, type Kind } from "../../state/charting.ts";
 import { ledger } from "../../state/live.ts";
 import { prefer, preferences, TARGETS, type Preferences } from "../../state/preferences.ts";
 import { createReading } from "../../state/reading.ts";
@@ -226,17 +226,15 @@ function ByWhom(props: { figures: Figures }) {
   );
 }
 
-const TOOL_KINDS = ["allowed", "denied", "byRule", "unanswered"] as const;
-
 function ByTool(props: { figures: Figures }) {
   const tools = () => props.figures.tools;
-  const most = () => Math.max(...tools().map((tool) => tool.asks - tool.open), 1);
+  const most = () => Math.max(...tools().map((tool) => tool.asks), 1);
   return (
-    <Chart title={words.figures.tools.title} lead={<Legend kinds={TOOL_KINDS} />}>
+    <Chart title={words.figures.tools.title} lead={<Legend kinds={KINDS} />}>
       <Show when={tools().length > 0} fallback={<p class="chart-none muted">{words.figures.tools.none}</p>}>
         <section class="table-scroll" tabindex="0" aria-label={words.figures.tools.title}>
           <table class="bars">
-            <BarHead name={words.figures.tools.tool} kinds={TOOL_KINDS} />
+            <BarHead name={words.figures.tools.tool} kinds={KINDS} />
             <tbody>
               <For each={tools()}>
                 {(tool) => {
@@ -248,7 +246,7 @@ function ByTool(props: { figures: Figures }) {
                           <Visible text={tool.tool} />
                         </code>
                       }
-                      parts={TOOL_KINDS.map((kind) => [kind, kinds[kind]] as const)}
+                      parts={KINDS.map((kind) => [kind, kinds[kind]] as const)}
                       most={most()}
                     />
                   );
@@ -262,7 +260,7 @@ function ByTool(props: { figures: Figures }) {
   );
 }
 
-function BarHead(props: { name: string; kinds: readonly (typeof TOOL_KINDS)[number][] }) {
+function BarHead(props: { name: string; kinds: readonly Kind[] }) {
   return (
     <thead>
       <tr>
