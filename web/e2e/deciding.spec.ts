@@ -156,6 +156,7 @@ test("what a write proposes is folded where nothing changes, and unfolds", async
     const diff = askWith(page, "Add plugin notes").locator(".diff");
     await expect(diff.getByText("same 1", { exact: true })).toHaveCount(0);
     await expect(diff.locator(".diff-change")).toHaveText(["an old", "a new"]);
+    await expect(button(askWith(page, "Add plugin notes"), "Allow once")).toBeVisible();
     await look(page);
     await diff.getByRole("button", { name: "Show 12 unchanged lines" }).first().click();
     await expect(diff.getByText("same 1", { exact: true })).toHaveCount(1);

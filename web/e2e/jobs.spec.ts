@@ -186,6 +186,8 @@ test("what a job did in a worktree of its own is looked at, kept or discarded", 
         expect(git("show", `${branch}:${file}`)).toContain("ripe apples");
       }
       await look(page);
+      // A page would tell that the server goes away.
+      await page.context().close();
     }
   } finally {
     await server.stop();

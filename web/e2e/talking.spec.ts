@@ -76,7 +76,7 @@ for (const [place, browser] of SCREENS) {
   test(`a word that was said is found on ${place}, and leads to where it was said`, async ({ visit }) => {
     const page = await visit({ browser });
     const word = `heliotrope-${name}`;
-    await begin(page, "SAY First something else.", `FINAL We planted a ${word} by the pond.`);
+    await begin(page, `FINAL We planted a ${word} by the pond.`);
     await expect(said(page, `We planted a ${word} by the pond.`)).toBeVisible();
     await openSessions(page);
     // A key leads to the search, at a desk as well as with a keyboard at a phone.

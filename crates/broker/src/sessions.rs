@@ -386,12 +386,11 @@ impl Broker {
         session: Session,
     ) -> Result<SessionContext, BrokerError> {
         let turn = self.store.newest_turn(session.id).await?;
-        let is_under_way = turn.as_ref().is_some_and(|turn| turn.outcome.is_none());
         // opencode is told at once, whatever it is doing, and has a queue of its own.
-        let queued = if is_under_way && session.engine != Session::OPENCODE {
-            self.store.queued_turns(session.id).await?
-        } else {
+        let queued = if session.engine == Session::OPENCODE {
             Vec::new()
+        } else {
+            self.store.queued_turns(session.id).await?
         };
         Ok(SessionContext {
             turn,

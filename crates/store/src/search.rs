@@ -232,9 +232,10 @@ impl Store {
 
 /// A condition for each word, with its placeholder.
 fn conditions(first: usize, count: usize) -> String {
-    (first..first + count)
+    let conditions: Vec<String> = (first..first + count)
         .map(|number| format!(" AND LOWER(items.body) LIKE LOWER(${number}) ESCAPE '!'"))
-        .collect()
+        .collect();
+    conditions.concat()
 }
 
 /// What finds a word anywhere in the JSON that it is a part of.

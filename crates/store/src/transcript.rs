@@ -175,8 +175,6 @@ async fn put_items_in(
     now: Timestamp,
 ) -> Result<usize, StoreError> {
     const LAST: &str = "SELECT COALESCE(MAX(seq), 0) FROM items WHERE session = $1";
-    const REWRITE: &str =
-        "UPDATE items SET body = $3, changed_at = $4 WHERE session = $1 AND seq = $2";
 
     let id = session.to_string();
     let known: Vec<(String, i64, String)> = on_tx!(&mut write.tx, |connection| {
@@ -221,15 +219,7 @@ async fn put_items_in(
         }
     }
     for (seq, body) in &rewritten {
-        on_tx!(&mut write.tx, |connection| {
-            query(REWRITE)
-                .bind(&id)
-                .bind(*seq)
-                .bind(body)
-                .bind(now.as_micros())
-                .execute(connection)
-                .await?;
-        });
+        rewrite(&mut write.tx, &id, *seq, body, now).await?;
     }
     if !new.is_empty() {
         on_tx!(&mut write.tx, |connection| {
@@ -257,6 +247,28 @@ async fn put_items_in(
     Ok(changed.len())
 }
 
+/// Rewrites the item at a place.
+async fn rewrite(
+    tx: &mut Tx,
+    session: &str,
+    seq: i64,
+    body: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    const REWRITE: &str =
+        "UPDATE items SET body = $3, changed_at = $4 WHERE session = $1 AND seq = $2";
+    on_tx!(tx, |connection| {
+        query(REWRITE)
+            .bind(session)
+            .bind(seq)
+            .bind(body)
+            .bind(now.as_micros())
+            .execute(connection)
+            .await?;
+    });
+    Ok(())
+}
+
 /// Writes an item down within a larger write that holds its session.
 pub(crate) async fn put_item_in(
     write: &mut Write,
@@ -267,8 +279,6 @@ pub(crate) async fn put_item_in(
     now: Timestamp,
 ) -> Result<Option<i64>, StoreError> {
     const KNOWN: &str = "SELECT seq, body FROM items WHERE session = $1 AND native_id = $2";
-    const REWRITE: &str =
-        "UPDATE items SET body = $3, changed_at = $4 WHERE session = $1 AND seq = $2";
     const APPEND: &str = "INSERT INTO items (session, seq, native_id, at, body) \
          VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM items WHERE session = $1), $2, $3, $4) \
          RETURNING seq";
@@ -285,15 +295,7 @@ pub(crate) async fn put_item_in(
     let seq = match known {
         Some((_, known)) if known == body => return Ok(None),
         Some((seq, _)) => {
-            on_tx!(&mut write.tx, |connection| {
-                query(REWRITE)
-                    .bind(&id)
-                    .bind(seq)
-                    .bind(body)
-                    .bind(now.as_micros())
-                    .execute(connection)
-                    .await?;
-            });
+            rewrite(&mut write.tx, &id, seq, &body, now).await?;
             seq
         }
         None => {

@@ -6,11 +6,19 @@ import { DESK, PHONE } from "./screens.ts";
 /** As narrow as a page has to fit: a desk that is enlarged four times. */
 const SMALL = { width: 320, height: 640 };
 
+/** What moves for longer than this moves for ever. */
+const STILL_MS = 2_000;
+
 /** Looks at the page as it is now; in the dark at a desk alone, for the colours are the same everywhere. */
 export async function look(page: Page): Promise<void> {
   const schemes = page.viewportSize()?.width === DESK.viewport.width ? (["light", "dark"] as const) : (["light"] as const);
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    // A colour that is on its way to another is none that anybody has to read.
+    await page.evaluate(async (limit) => {
+      const done = document.getAnimations().map((animation) => animation.finished.catch(() => undefined));
+      await Promise.race([Promise.all(done), new Promise((resolve) => setTimeout(resolve, limit))]);
+    }, STILL_MS);
     // There are no frames here, for which alone it would open pages of its own.
     const axe = new AxeBuilder({ page }).setLegacyMode();
     // Nothing but the colours is different in the dark.

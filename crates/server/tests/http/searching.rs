@@ -1,10 +1,11 @@
 //! Words are looked for over HTTP: in what was said, a page at a time, and only where the caller may look.
 
 use countersign_core::grant::Role;
-use countersign_core::id::TurnId;
-use countersign_core::session::Item;
+use countersign_core::id::{SessionId, TurnId};
+use countersign_core::session::{Item, Session};
 use serde_json::json;
 
+use crate::client::Client;
 use crate::stage::{Stage, now};
 
 async fn say(stage: &Stage, native_id: &str, words: &str) {
@@ -69,13 +70,22 @@ async fn what_was_said_is_found_with_what_stands_around_it_a_page_at_a_time() {
 #[tokio::test]
 async fn whoever_may_see_one_workspace_finds_nothing_of_another() {
     let stage = Stage::new().await;
-    say(&stage, "prt_1", "a secret").await;
-    let elsewhere = stage
-        .store
-        .ensure_workspace("/nonexistent", "other", now())
-        .await;
-    let body = json!({ "name": "carol", "role": "viewer", "workspace": elsewhere.unwrap().id });
-    let made = crate::client::Client::local(&stage.socket)
+    let store = &stage.store;
+    let other = store.ensure_workspace("/nonexistent", "other", now()).await;
+    let here = store.session(stage.session).await.unwrap().unwrap();
+    let there = Session {
+        id: SessionId::generate(now()),
+        workspace: other.unwrap().id,
+        ..here
+    };
+    let there = store.put_session(&there).await.unwrap();
+    let item = Item::Text {
+        text: "a secret".to_owned(),
+    };
+    let put = store.put_item(there.workspace, there.id, "prt_1", &item, now());
+    put.await.unwrap();
+    let body = json!({ "name": "carol", "role": "viewer", "workspace": stage.workspace });
+    let made = Client::local(&stage.socket)
         .post("/api/v1/tokens", &body)
         .await;
     assert_eq!(made.status, 201, "{made:?}");
@@ -83,10 +93,21 @@ async fn whoever_may_see_one_workspace_finds_nothing_of_another() {
     let carol = stage
         .nobody()
         .with("authorization", &format!("Bearer {secret}"));
-    let found = carol.get("/api/v1/search?q=secret").await.json();
-    assert_eq!(found["hits"], json!([]));
-    let path = format!("/api/v1/search?q=secret&workspace={}", stage.workspace);
-    assert_eq!(carol.get(&path).await.json()["looked_at"], 0);
+    let owner = stage.client(Role::Owner).await;
+    let count = async |client: &Client, path: &str| {
+        let found = client.get(path).await.json();
+        found["hits"].as_array().unwrap().len()
+    };
+    let path = "/api/v1/search?q=secret";
+    assert_eq!(
+        (count(&owner, path).await, count(&carol, path).await),
+        (1, 0)
+    );
+    let path = format!("{path}&workspace={}", there.workspace);
+    assert_eq!(
+        (count(&owner, &path).await, count(&carol, &path).await),
+        (1, 0)
+    );
 }
 
 #[tokio::test]

@@ -94,13 +94,12 @@ fn what_is_no_place_is_not_taken_for_one() {
     }
 }
 
-/// It also says how long that takes, with `--no-capture`.
 #[tokio::test]
-async fn slow_a_hundred_thousand_items_are_looked_through_a_stretch_at_a_time() {
+async fn slow_twenty_thousand_items_are_looked_through_a_stretch_at_a_time() {
     each_backend(async |store| {
         let scene = Scene::new(&store).await;
         let words = "the quick brown fox jumps over the lazy dog ".repeat(12);
-        for batch in 0..200_u64 {
+        for batch in 0..40_u64 {
             let items: Vec<_> = (0..500)
                 .map(|number| {
                     let text = if (batch, number) == (0, 0) {
@@ -114,10 +113,8 @@ async fn slow_a_hundred_thousand_items_are_looked_through_a_stretch_at_a_time() 
             let put = store.put_items(scene.workspace, scene.session, &items, at(batch));
             assert_eq!(put.await.unwrap(), 500);
         }
-        let began = std::time::Instant::now();
         let (seqs, count) = found(&store, &["heliotrope"], 2_000, 50).await;
-        println!("100,000 items were looked through in {:?}", began.elapsed());
-        assert_eq!((seqs, count), (vec![1], 100_000));
+        assert_eq!((seqs, count), (vec![1], 20_000));
     })
     .await;
 }
