@@ -9,12 +9,15 @@ test("every route is read back from its own address", () => {
     { page: "history", ask: "ask_01jcz5x8" },
     { page: "sessions" },
     { page: "session", session: "session_01jcz5x8" },
+    { page: "workspaces" },
+    { page: "workspace", workspace: "ws_01jcz5x8", part: "config" },
+    { page: "workspace", workspace: "ws_01jcz5x8", part: "skills" },
   ];
   for (const route of routes) expect(parseRoute(fragmentOf(route))).toEqual(route);
 });
 
 test("an address that means nothing leads to the inbox", () => {
-  for (const fragment of ["", "#", "#/", "#/nowhere", "#/asks", "#/asks/ses_1", "#/asks/ask_1/more", "#/asks/../x", "#/history/x"]) {
+  for (const fragment of ["", "#", "#/", "#/nowhere", "#/asks", "#/asks/ses_1", "#/asks/ask_1/more", "#/asks/../x", "#/history/x", "#/workspaces/x", "#/workspaces/ws_1/nothing", "#/workspaces/ws_1/skills/more"]) {
     expect(parseRoute(fragment)).toEqual({ page: "inbox" });
   }
 });

@@ -10,17 +10,28 @@ export type Route =
   | { page: "ask"; ask: string }
   | { page: "history"; ask?: string }
   | { page: "sessions" }
-  | { page: "session"; session: string };
+  | { page: "session"; session: string }
+  | { page: "workspaces" }
+  | { page: "workspace"; workspace: string; part: HoldingsPart };
+
+/** What is shown of a workspace. */
+export const HOLDINGS_PARTS = ["config", "skills", "commands", "plugins", "mcp", "exchange"] as const;
+export type HoldingsPart = (typeof HOLDINGS_PARTS)[number];
 
 /** The route that a fragment names; what cannot be read leads to the inbox. */
 export function parseRoute(fragment: string): Route {
   const [head, id, ...rest] = fragment.replace(/^#?\/?/, "").split("/");
+  if (head === "workspaces" && id !== undefined && /^ws_\w+$/.test(id) && rest.length <= 1) {
+    const part = HOLDINGS_PARTS.find((known) => known === (rest[0] ?? "config"));
+    return part === undefined ? { page: "inbox" } : { page: "workspace", workspace: id, part };
+  }
   if (rest.length > 0) return { page: "inbox" };
   if (head === "asks" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "ask", ask: id };
   if (head === "history" && id === undefined) return { page: "history" };
   if (head === "history" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "history", ask: id };
   if (head === "sessions" && id === undefined) return { page: "sessions" };
   if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id)) return { page: "session", session: id };
+  if (head === "workspaces" && id === undefined) return { page: "workspaces" };
   return { page: "inbox" };
 }
 
@@ -37,6 +48,10 @@ export function fragmentOf(route: Route): string {
       return "#/sessions";
     case "session":
       return `#/sessions/${route.session}`;
+    case "workspaces":
+      return "#/workspaces";
+    case "workspace":
+      return `#/workspaces/${route.workspace}${route.part === "config" ? "" : `/${route.part}`}`;
   }
 }
 

@@ -10,6 +10,7 @@ mod depth;
 mod door;
 mod engine;
 mod error;
+mod holdings;
 mod job;
 mod notification;
 mod session;
@@ -26,6 +27,12 @@ pub use door::{
 };
 pub use engine::{EarlierSession, EarlierSessions, EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};
+pub use holdings::{
+    Belongs, ChangeOutcome, ChangePreviewRequest, ChangePreviewView, ChangeProposal, CommandView,
+    ConfigFile, ExportView, HoldingsView, McpView, NewChange, NewWorkspace, NewerFileView,
+    PluginView, RenameWorkspace, SecretWarning, SkillDetail, SkillView, TextProblem, WritesMode,
+    WritesView,
+};
 pub use job::{
     HealAction, HealReport, HealRequest, Healed, JobDiff, JobList, JobLog, JobView, NewJob,
 };

@@ -9,6 +9,7 @@ mod acp;
 mod asks;
 mod attachments;
 mod audit;
+mod changes;
 mod door;
 mod earlier;
 mod error;
@@ -19,6 +20,7 @@ mod live;
 mod notifications;
 mod rule_preview;
 mod rules;
+mod serving;
 mod session_settings;
 mod sessions;
 mod settings;
@@ -30,6 +32,10 @@ pub use access::{Admission, BrowserSecret, NewTokenWish};
 pub use acp::{EngineListing, engines_here};
 pub use asks::AskContext;
 pub use attachments::AttachmentWish;
+pub use changes::{
+    Basis, ChangePreview, ConfigHeld, Exported, Holdings, NewerFile, Problem, Proposed, Written,
+    problems_of,
+};
 pub use door::{
     Announced, AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Placed,
     Program, Reported,
@@ -43,7 +49,9 @@ pub use rule_preview::{Foresight, Match, RuleGuess};
 pub use rules::RuleWish;
 pub use session_settings::{SettingMade, SettingsContext};
 pub use sessions::{NewSessionWish, PromptWish, SessionContext};
-pub use settings::{EngineChoice, ForeignAnswer, JobCaps, Settings};
+pub use settings::{
+    ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, Settings, WorkspaceList, WriteMode,
+};
 pub use supervisor::EngineStatus;
 pub use usual::UsualEngine;
 pub use writes::{Leave, Proposal, ProposedFile, Verdict};
@@ -70,6 +78,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::acp::Agents;
+use crate::changes::FilesOfAll;
 use crate::door::Lives;
 use crate::live::Live;
 use crate::notifications::Notifications;
@@ -92,6 +101,7 @@ pub struct Broker {
     doors: Lives,
     agents: Agents,
     writers: Writers,
+    holdings: FilesOfAll,
     notifications: Notifications,
     settings: Arc<Settings>,
     ask_expiry: Option<Duration>,
@@ -136,6 +146,7 @@ impl Broker {
             doors,
             agents,
             writers: Writers::new(&ending),
+            holdings: FilesOfAll::default(),
             notifications,
             ask_expiry: settings.ask_expiry,
             settings,
@@ -145,6 +156,7 @@ impl Broker {
         for (path, name) in &broker.settings.workspaces {
             broker.begin_workspace(path, name, &broker.settings).await?;
         }
+        broker.serve_kept().await?;
         broker.serve_jobs().await?;
         broker.begin_upkeep();
         Ok(broker)
@@ -184,7 +196,7 @@ impl Broker {
     }
 
     /// Takes up what an earlier server left of a workspace, and looks after it from then on.
-    async fn begin_workspace(
+    pub(crate) async fn begin_workspace(
         &self,
         path: &str,
         name: &str,
@@ -206,7 +218,8 @@ impl Broker {
             live: self.live.clone(),
             settings: Arc::clone(settings),
             workspace: workspace.clone(),
-            ending: self.ending.clone(),
+            ending: self.ending.child_token(),
+            stopping: self.ending.clone(),
             look_again: Arc::default(),
         };
         adding.push(Supervisor::start(shared, &self.tasks).await?);

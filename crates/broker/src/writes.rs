@@ -15,11 +15,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use countersign_core::answer::Choice;
-use countersign_core::ask::{Ask, Door};
+use countersign_core::ask::{Ask, Door, Withdrawal};
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{ActorId, AskId, WorkspaceId};
 use countersign_core::session::Workspace;
-use countersign_store::{Answered, Writer};
+use countersign_store::{Answered, StoreError, Writer};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -84,11 +84,22 @@ impl Broker {
         proposal: Proposal,
         on_its_way: impl Send + 'static,
     ) -> Result<Verdict, BrokerError> {
+        self.propose_telling(caller, proposal, move |_| drop(on_its_way))
+            .await
+    }
+
+    /// The same; `opened` is told of the ask when it is open for everybody to see.
+    pub(crate) async fn propose_telling(
+        &self,
+        caller: &Caller,
+        proposal: Proposal,
+        opened: impl FnOnce(&Ask) + Send + 'static,
+    ) -> Result<Verdict, BrokerError> {
         caller.require_in(Grant::Propose, proposal.workspace)?;
         let workspace = self.writing_in(proposal.workspace).await?;
         let (tell, told) = oneshot::channel();
         let waiting = Waiting::new(self.clone(), workspace, caller.actor().clone(), proposal);
-        self.tasks.spawn(waiting.see_through(tell, on_its_way));
+        self.tasks.spawn(waiting.see_through(tell, opened));
         // It says something before it ends, unless it panics.
         told.await.unwrap_or(Err(BrokerError::Stopping))
     }
@@ -123,6 +134,18 @@ impl Broker {
             return Err(BrokerError::missing("workspace write", id));
         }
         self.answer(caller, &ask, choice).await
+    }
+
+    /// Ends every proposal of a workspace that waits, because it is removed.
+    pub(crate) async fn withdraw_writes(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        for ask in self.store.open_writes(Some(workspace)).await? {
+            let why = Withdrawal::WorkspaceRemoved;
+            self.store.withdraw(ask.id, &why, now).await?;
+        }
+        self.writers.known().retain(|(of, _), _| *of != workspace);
+        self.writers.workspaces().remove(&workspace);
+        Ok(())
     }
 
     /// Ends every proposal that waits, because the server is about to stop, and takes no more.

@@ -7,7 +7,7 @@ import { createSignal } from "solid-js";
 import * as api from "../api/client.ts";
 import { followEvents } from "../api/events.ts";
 import type { AskView, Event, SessionView, SettingsView } from "../api/types.ts";
-import { announce, EMPTY, openAsks, withAsk, withAsks, withSession, withSessions, type Ledger, type Reading } from "./ledger.ts";
+import { announce, EMPTY, openAsks, withAsk, withAsks, withSession, withSessions, withWrite, type Ledger, type Reading } from "./ledger.ts";
 import { Reader } from "./reader.ts";
 import { sameParts } from "./settings.ts";
 import { placeOf, SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
@@ -100,6 +100,16 @@ export function learnSession(session: SessionView): void {
 /** Takes in what is set for a session as a response carries it. */
 export function learnSettings(view: SettingsView): void {
   setSettings({ ...settings(), [view.session]: sameParts(settings()[view.session], view) });
+}
+
+/** Reads anew which workspaces there are. */
+export function learnWorkspaces(): void {
+  perform({ of: "workspaces" });
+}
+
+/** Notes that files of a workspace were written from here. */
+export function noteWrite(workspace: string): void {
+  setLedger(withWrite(ledger(), workspace));
 }
 
 /** Reads an ask that is not known yet. */

@@ -6,5 +6,6 @@
 import { asks } from "./words/asks.ts";
 import { frame } from "./words/frame.ts";
 import { sessions } from "./words/sessions.ts";
+import { workspaces } from "./words/workspaces.ts";
 
-export const words = { ...frame, ...asks, ...sessions };
+export const words = { ...frame, ...asks, ...sessions, ...workspaces };

@@ -17,14 +17,17 @@ import { History } from "./history.tsx";
 import { Help } from "./help.tsx";
 import { Inbox } from "./inbox.tsx";
 import { Sessions } from "./sessions.tsx";
+import { Workspaces } from "./workspaces.tsx";
 
 /** The page that a route is part of. */
-const PLACES: Readonly<Record<Route["page"], "inbox" | "history" | "sessions">> = {
+const PLACES: Readonly<Record<Route["page"], "inbox" | "history" | "sessions" | "workspaces">> = {
   inbox: "inbox",
   ask: "inbox",
   history: "history",
   sessions: "sessions",
   session: "sessions",
+  workspaces: "workspaces",
+  workspace: "workspaces",
 };
 
 export function Shell() {
@@ -58,6 +61,9 @@ export function Shell() {
           <a href={fragmentOf({ page: "sessions" })} aria-current={place() === "sessions" ? "page" : undefined}>
             {words.shell.sessions}
           </a>
+          <a href={fragmentOf({ page: "workspaces" })} aria-current={place() === "workspaces" ? "page" : undefined}>
+            {words.workspaces.title}
+          </a>
         </nav>
         <ConnectionState />
         <button type="button" class="quiet help-button" aria-label={words.shell.help} onClick={() => setHelping(true)}>
@@ -84,6 +90,9 @@ export function Shell() {
         </Match>
         <Match when={place() === "sessions"}>
           <Sessions />
+        </Match>
+        <Match when={place() === "workspaces"}>
+          <Workspaces />
         </Match>
       </Switch>
       <Announcer />

@@ -39,7 +39,7 @@ impl Waiting {
     }
 
     /// Sees the proposal through to its end, and tells it whoever is still there.
-    pub(super) async fn see_through(self, mut tell: Tell, on_its_way: impl Send) {
+    pub(super) async fn see_through(self, mut tell: Tell, opened: impl FnOnce(&Ask) + Send) {
         let broker = self.broker.clone();
         if broker.writers.ending.is_cancelled() {
             // Nobody is left to be told if this fails.
@@ -61,7 +61,7 @@ impl Waiting {
                 return;
             }
         };
-        drop(on_its_way);
+        opened(&ask);
         let id = ask.id;
         let verdict = broker.await_verdict(ask, head, &mut tell).await;
         let is_lost = verdict.is_err();

@@ -292,6 +292,7 @@ impl Watching {
             | EventBody::SettingsChanged { .. }
             | EventBody::TurnChanged { .. }
             | EventBody::EngineChanged { .. }
+            | EventBody::WorkspaceChanged { .. }
             | EventBody::RuleChanged { .. }
             | EventBody::AlarmRaised { .. } => {}
         }
