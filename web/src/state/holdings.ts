@@ -22,16 +22,17 @@ export function createHoldings(id: Accessor<string>): Held {
     on([id, written, wish], ([workspace]) => {
       let isOld = false;
       onCleanup(() => (isOld = true));
-      readHoldings(workspace).then(
-        (read) => {
+      const look = async () => {
+        try {
+          const read = await readHoldings(workspace);
           if (isOld) return;
           setHoldings(read);
           setProblem(undefined);
-        },
-        (error: unknown) => {
+        } catch (error) {
           if (!isOld) setProblem(sentenceOf(error));
-        },
-      );
+        }
+      };
+      void look();
     }),
   );
   return { holdings, problem, refresh: () => setWish((count) => count + 1) };

@@ -169,6 +169,9 @@ function Head(props: { workspace: WorkspaceView }) {
   const is = (act: Asked) => asked() === act;
   const [name, setName] = createSignal("");
   const hasEngine = () => engine().program !== "none";
+  // How much had been written here when the engine last read it, as far as this page knows.
+  const writes = () => ledger().written[props.workspace.id] ?? 0;
+  const [writesRead, setWritesRead] = createSignal(writes());
   return (
     <header class="workspace-head">
       <div>
@@ -180,25 +183,28 @@ function Head(props: { workspace: WorkspaceView }) {
         </p>
       </div>
       <div class="workspace-engine">
-        <p>
-          <span class={`dot dot-${engine().state}`} aria-hidden="true" /> <Visible text={engine().program} />
-          <Show when={engine().version}>{(version) => <> {version()}</>}</Show> {words.engines.states[engine().state]}
-        </p>
+        <Show when={hasEngine()}>
+          <p>
+            <span class={`dot dot-${engine().state}`} aria-hidden="true" /> <Visible text={engine().program} />
+            <Show when={engine().version}>{(version) => <> {version()}</>}</Show> {words.engines.states[engine().state]}
+          </p>
+        </Show>
         <Show when={engine().state !== "ready" && engine().message !== ""}>
           <p class="muted">
             <Sentence text={engine().message} />
           </p>
         </Show>
+        <Show when={hasEngine() && writes() > writesRead()}>
+          <output class="muted">{words.workspaces.outdated}</output>
+        </Show>
         <Show when={said()}>
           {(sentence) => (
-            <p class="muted" role="status">
-              {sentence()}
-            </p>
+            <output class="muted">{sentence()}</output>
           )}
         </Show>
       </div>
       <Show when={holds("administer")} fallback={<p class="muted"><Sentence text={words.workspaces.elsewhere} /></p>}>
-        <div class="workspace-acts" role="group" aria-label={words.workspaces.actions}>
+        <div class="workspace-acts">
           <Show when={hasEngine()}>
             <button type="button" onClick={() => setAsked("reload")}>
               {words.workspaces.reload}
@@ -242,6 +248,7 @@ function Head(props: { workspace: WorkspaceView }) {
           act={words.workspaces.reload}
           perform={async () => {
             await reloadEngine(props.workspace.id);
+            setWritesRead(writes());
             setSaid(words.workspaces.reloaded);
           }}
           close={close}
@@ -256,6 +263,7 @@ function Head(props: { workspace: WorkspaceView }) {
           act={words.workspaces.restart}
           perform={async () => {
             await restartEngine(props.workspace.id);
+            setWritesRead(writes());
             setSaid(words.workspaces.restarting);
           }}
           close={close}

@@ -61,6 +61,7 @@ export function Workspaces() {
 
 function WorkspaceRow(props: { workspace: WorkspaceView; isCurrent: boolean }) {
   const engine = () => props.workspace.engine;
+  const hasEngine = () => engine().program !== "none";
   const open = () => openAsks(ledger()).filter((ask) => ask.workspace === props.workspace.id).length;
   return (
     <li class="row" classList={{ "row-current": props.isCurrent }} data-workspace={props.workspace.id}>
@@ -69,7 +70,7 @@ function WorkspaceRow(props: { workspace: WorkspaceView; isCurrent: boolean }) {
         aria-current={props.isCurrent ? "true" : undefined}
       >
         <span class="row-head">
-          <span class={`dot dot-${engine().state}`} aria-hidden="true" />
+          <span class={`dot dot-${hasEngine() ? engine().state : "none"}`} aria-hidden="true" />
           <span class="row-who">
             <Visible text={props.workspace.name} />
           </span>
@@ -81,7 +82,9 @@ function WorkspaceRow(props: { workspace: WorkspaceView; isCurrent: boolean }) {
           <Visible text={props.workspace.path} />
         </span>
         <span class="row-standing">
-          <Visible text={engine().program} /> {words.engines.states[engine().state]}
+          <Show when={hasEngine()} fallback={words.workspaces.noEngine}>
+            <Visible text={engine().program} /> {words.engines.states[engine().state]}
+          </Show>
         </span>
       </a>
     </li>

@@ -3,3 +3,4 @@
 mod astray;
 mod gone;
 mod scene;
+mod served;

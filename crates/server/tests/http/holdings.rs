@@ -104,8 +104,8 @@ impl Garden {
         let path = format!("/api/v1/asks/{ask}/answer");
         let answered = self.approver.post(&path, answer).await;
         assert_eq!(answered.status, 200, "{answered:?}");
-        let settled = self.approver.get(&format!("/api/v1/asks/{ask}/settled"));
-        settled.await.json()
+        let settled = format!("/api/v1/asks/{ask}/settled");
+        self.approver.get(&settled).await.json()
     }
 }
 

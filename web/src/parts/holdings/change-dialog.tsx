@@ -73,12 +73,12 @@ export function ChangeDialog(props: {
         <Switch fallback={<Show when={problem() === undefined}><p class="muted">{words.change.looking}</p></Show>}>
           <Match when={ask()}>
             {(opened) => (
-              <p class="note note-good" role="status">
+              <output class="note note-good">
                 <Clock />
                 <span>
                   {words.change.proposed} <a href={fragmentOf({ page: "ask", ask: opened().id })}>{words.change.show}</a>
                 </span>
-              </p>
+              </output>
             )}
           </Match>
           <Match when={preview()}>

@@ -7,6 +7,7 @@ export const workspaces = {
     none: "No folder is served yet.",
     choose: "Choose a workspace to see what it holds for its agents.",
     missing: "This workspace is not served here.",
+    noEngine: "no engine of its own",
     waiting: (count: number) => plural(count, "open ask"),
     add: "Add a workspace",
     path: "Folder",
@@ -15,7 +16,6 @@ export const workspaces = {
     nameHint: "As the folder is called, if you leave it empty.",
     adding: "Adding…",
     elsewhere: "Only somebody with the grant `administer` adds, renames and removes workspaces.",
-    actions: "Actions",
     rename: "Rename",
     renameTitle: (name: string) => `Rename ${name}`,
     remove: "Remove",
@@ -33,8 +33,7 @@ export const workspaces = {
     busy: (count: number) => `${plural(count, "session")} at work.`,
     reloaded: "The engine has read its configuration anew.",
     restarting: "The engine is restarting.",
-    outdated: "The files changed since the engine read them.",
-    engine: "Engine",
+    outdated: "Written since the engine read its configuration: reload it to have it count.",
     parts: {
       config: "Configuration",
       skills: "Skills",
@@ -79,14 +78,12 @@ export const workspaces = {
     proposed: "Proposed. Nothing is written until somebody else allows it.",
     show: "Show the ask",
     done: "Done",
-    written: "Written.",
     newer: "The file changed since you opened it.",
     newerSays: "Below is what your version would change in the file as it is now. Nothing is overwritten that you do not see here.",
     newerNow: "The file as it is now",
     newerGone: "The file is gone by now.",
     again: "The files changed once more while you looked. This is the difference now.",
     takeTheirs: "Discard mine",
-    keepMine: "Keep mine",
   },
 
   configFile: {
@@ -95,11 +92,8 @@ export const workspaces = {
     sound: "No problems found.",
     checking: "Checking…",
     problem: (line: number, column: number) => `Line ${line}, column ${column}:`,
-    goTo: (line: number, column: number) => `Go to line ${line}, column ${column}`,
     changed: "The file changed since you opened it. Your text is kept.",
-    dirty: "Not proposed yet",
     reset: "Discard changes",
-    lines: (count: number) => plural(count, "line"),
     comments: "JSON with comments. What you do not touch stays as it is.",
   },
 
@@ -112,7 +106,6 @@ export const workspaces = {
     description: "When it is to be used",
     body: "What it says",
     bodyHint: "Markdown.",
-    removeSays: "Its whole folder is deleted.",
   },
 
   commands: {
