@@ -172,7 +172,7 @@ for (const [screen, options] of SCREENS) {
     const mcp = dialog(page, "New MCP server");
     await mcp.getByLabel("Name").fill("weather");
     await mcp.getByLabel("Remote: an address").check();
-    await mcp.getByLabel("Address").fill("https://weather.example/mcp");
+    await mcp.getByRole("textbox", { name: "Address" }).fill("https://weather.example/mcp");
     await mcp.getByLabel("Headers").fill("Authorization");
     await mcp.getByRole("button", { name: "Review change" }).click();
     await expect(mcp.getByRole("alert")).toContainText("does not fit");

@@ -45,7 +45,7 @@ impl Broker {
         let data = data.canonicalize().unwrap_or_else(|_| data.clone());
         // An agent that works there could change what proves what it did.
         if path.starts_with(&data) || data.starts_with(&path) {
-            let problem = "holds the ledger, or lies beside it: no agent may work there";
+            let problem = "holds the ledger, or lies in its folder: no agent may work there";
             return Err(invalid("path", problem));
         }
         let usual = || {

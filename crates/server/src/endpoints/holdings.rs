@@ -76,8 +76,13 @@ pub(crate) async fn export_workspace(
     Id(id): Id<WorkspaceId>,
 ) -> Result<Json<ExportView>, ApiError> {
     let exported = server.broker.export_workspace(&admitted.caller, id).await?;
+    let mut export = json!(exported.export);
+    if let Some(parts) = export.as_object_mut() {
+        // What says nothing makes no file elsewhere.
+        parts.retain(|_, part| part.as_object().is_none_or(|said| !said.is_empty()));
+    }
     Ok(Json(ExportView {
-        export: json!(exported.export),
+        export,
         warnings: exported
             .warnings
             .into_iter()

@@ -387,6 +387,7 @@ async fn what_is_exported_is_taken_in_elsewhere_after_a_look() {
             .contains("abcdefghijklmnop")
     );
     assert_eq!(one.everything(), before, "reading writes nothing");
+    assert_eq!(exported["export"].get("openwork"), None, "there is none");
 
     let other = Garden::asking().await;
     let import = json!({ "kind": "import", "export": exported["export"] });
