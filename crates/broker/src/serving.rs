@@ -123,8 +123,9 @@ impl Broker {
         };
         changing.take(id);
         self.holdings.forget(id);
-        self.withdraw_writes(id).await?;
+        // Whatever the ledger says to the rest, nothing is left running.
         supervisor.stop().await;
+        self.withdraw_writes(id).await?;
         self.agents.leave_workspace(id).await?;
         // What somebody else runs goes on there; nobody listens to it here any more.
         for engine in self.store.engines(id).await? {

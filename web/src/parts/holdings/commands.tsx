@@ -3,9 +3,8 @@ import { createSignal, For, Show } from "solid-js";
 import type { CommandView, NewChange } from "../../api/types.ts";
 import { words } from "../../text/words.ts";
 import { Visible } from "../visible.tsx";
-import { ChangeDialog } from "./change-dialog.tsx";
+import { Act, Nothing, Reviewing } from "./acts.tsx";
 import { ChangeForm, TextArea, TextField } from "./form.tsx";
-import { Nothing } from "./skills.tsx";
 
 export function Commands(props: { workspace: string; commands: readonly CommandView[]; mayWrite: boolean }) {
   const [edited, setEdited] = createSignal<CommandView | "new">();
@@ -28,17 +27,8 @@ export function Commands(props: { workspace: string; commands: readonly CommandV
               </div>
               <Show when={props.mayWrite}>
                 <div class="held-acts">
-                  <button type="button" class="quiet" aria-label={words.holdings.editNamed(command.name)} onClick={() => setEdited(command)}>
-                    {words.holdings.edit}
-                  </button>
-                  <button
-                    type="button"
-                    class="quiet"
-                    aria-label={words.holdings.removeNamed(command.name)}
-                    onClick={() => setDeleted({ kind: "delete_command", name: command.name })}
-                  >
-                    {words.holdings.remove}
-                  </button>
+                  <Act word={words.holdings.edit} label={words.holdings.editNamed(command.name)} act={() => setEdited(command)} />
+                  <Act word={words.holdings.remove} label={words.holdings.removeNamed(command.name)} act={() => setDeleted({ kind: "delete_command", name: command.name })} />
                 </div>
               </Show>
             </li>
@@ -55,11 +45,7 @@ export function Commands(props: { workspace: string; commands: readonly CommandV
           <CommandForm workspace={props.workspace} command={command === "new" ? undefined : command} close={() => setEdited(undefined)} />
         )}
       </Show>
-      <Show when={deleted()} keyed>
-        {(change) => (
-          <ChangeDialog workspace={props.workspace} change={change} done={() => setDeleted(undefined)} close={() => setDeleted(undefined)} />
-        )}
-      </Show>
+      <Reviewing workspace={props.workspace} change={deleted()} forget={() => setDeleted(undefined)} />
     </section>
   );
 }

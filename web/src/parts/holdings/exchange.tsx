@@ -5,7 +5,7 @@ import type { Export, NewChange } from "../../api/types.ts";
 import { words } from "../../text/words.ts";
 import { Alert, Check } from "../icons.tsx";
 import { Problem } from "../problem.tsx";
-import { ChangeDialog } from "./change-dialog.tsx";
+import { Reviewing } from "./acts.tsx";
 import { Field } from "./form.tsx";
 
 const MODES = ["merge", "replace"] as const;
@@ -147,11 +147,7 @@ function ImportPart(props: { workspace: string }) {
           {words.holdings.look}
         </button>
       </form>
-      <Show when={change()} keyed>
-        {(meant) => (
-          <ChangeDialog workspace={props.workspace} change={meant} done={() => setChange(undefined)} close={() => setChange(undefined)} />
-        )}
-      </Show>
+      <Reviewing workspace={props.workspace} change={change()} forget={() => setChange(undefined)} />
     </section>
   );
 }

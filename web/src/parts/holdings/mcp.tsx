@@ -4,7 +4,7 @@ import type { McpView, NewChange } from "../../api/types.ts";
 import { configOf, EMPTY_MCP, formOf, type McpKind } from "../../state/mcp-form.ts";
 import { words } from "../../text/words.ts";
 import { Visible } from "../visible.tsx";
-import { ChangeDialog } from "./change-dialog.tsx";
+import { Act, Nothing, Reviewing } from "./acts.tsx";
 import { ChangeForm, TextArea, TextField } from "./form.tsx";
 
 const KINDS: readonly McpKind[] = ["local", "remote"];
@@ -19,7 +19,7 @@ export function McpServers(props: { workspace: string; servers: readonly McpView
   return (
     <section>
       <ul class="held">
-        <For each={props.servers} fallback={<li class="rows-empty">{words.mcp.none}</li>}>
+        <For each={props.servers} fallback={<Nothing text={words.mcp.none} />}>
           {(server) => (
             <li>
               <div class="held-text">
@@ -47,25 +47,9 @@ export function McpServers(props: { workspace: string; servers: readonly McpView
               </div>
               <Show when={props.mayWrite && server.belongs === "workspace"}>
                 <div class="held-acts">
-                  <button
-                    type="button"
-                    class="quiet"
-                    aria-label={server.enabled ? words.mcp.disableNamed(server.name) : words.mcp.enableNamed(server.name)}
-                    onClick={() => setChange({ kind: "enable_mcp", name: server.name, enabled: !server.enabled })}
-                  >
-                    {server.enabled ? words.mcp.disable : words.mcp.enable}
-                  </button>
-                  <button type="button" class="quiet" aria-label={words.holdings.editNamed(server.name)} onClick={() => setEdited(server)}>
-                    {words.holdings.edit}
-                  </button>
-                  <button
-                    type="button"
-                    class="quiet"
-                    aria-label={words.holdings.takeOutNamed(server.name)}
-                    onClick={() => setChange({ kind: "remove_mcp", name: server.name })}
-                  >
-                    {words.holdings.takeOut}
-                  </button>
+                  <Act word={server.enabled ? words.mcp.disable : words.mcp.enable} label={server.enabled ? words.mcp.disableNamed(server.name) : words.mcp.enableNamed(server.name)} act={() => setChange({ kind: "enable_mcp", name: server.name, enabled: !server.enabled })} />
+                  <Act word={words.holdings.edit} label={words.holdings.editNamed(server.name)} act={() => setEdited(server)} />
+                  <Act word={words.holdings.takeOut} label={words.holdings.takeOutNamed(server.name)} act={() => setChange({ kind: "remove_mcp", name: server.name })} />
                 </div>
               </Show>
             </li>
@@ -87,11 +71,7 @@ export function McpServers(props: { workspace: string; servers: readonly McpView
           />
         )}
       </Show>
-      <Show when={change()} keyed>
-        {(meant) => (
-          <ChangeDialog workspace={props.workspace} change={meant} done={() => setChange(undefined)} close={() => setChange(undefined)} />
-        )}
-      </Show>
+      <Reviewing workspace={props.workspace} change={change()} forget={() => setChange(undefined)} />
     </section>
   );
 }

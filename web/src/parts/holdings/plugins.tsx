@@ -4,7 +4,7 @@ import type { NewChange, PluginView } from "../../api/types.ts";
 import { words } from "../../text/words.ts";
 import { Alert } from "../icons.tsx";
 import { Visible } from "../visible.tsx";
-import { ChangeDialog } from "./change-dialog.tsx";
+import { Act, Nothing, Reviewing } from "./acts.tsx";
 import { TextField } from "./form.tsx";
 
 export function Plugins(props: { workspace: string; plugins: readonly PluginView[]; mayWrite: boolean }) {
@@ -13,7 +13,7 @@ export function Plugins(props: { workspace: string; plugins: readonly PluginView
   return (
     <section>
       <ul class="held">
-        <For each={props.plugins} fallback={<li class="rows-empty">{words.plugins.none}</li>}>
+        <For each={props.plugins} fallback={<Nothing text={words.plugins.none} />}>
           {(plugin) => (
             <li>
               <div class="held-text">
@@ -31,14 +31,7 @@ export function Plugins(props: { workspace: string; plugins: readonly PluginView
               </div>
               <Show when={props.mayWrite && plugin.belongs === "workspace" && plugin.path === undefined}>
                 <div class="held-acts">
-                  <button
-                    type="button"
-                    class="quiet"
-                    aria-label={words.holdings.takeOutNamed(plugin.spec)}
-                    onClick={() => setChange({ kind: "remove_plugin", spec: plugin.spec })}
-                  >
-                    {words.holdings.takeOut}
-                  </button>
+                  <Act word={words.holdings.takeOut} label={words.holdings.takeOutNamed(plugin.spec)} act={() => setChange({ kind: "remove_plugin", spec: plugin.spec })} />
                 </div>
               </Show>
             </li>
@@ -61,19 +54,7 @@ export function Plugins(props: { workspace: string; plugins: readonly PluginView
           <button type="submit">{words.plugins.add}</button>
         </form>
       </Show>
-      <Show when={change()} keyed>
-        {(meant) => (
-          <ChangeDialog
-            workspace={props.workspace}
-            change={meant}
-            done={() => {
-              if (meant.kind === "add_plugin") setSpec("");
-              setChange(undefined);
-            }}
-            close={() => setChange(undefined)}
-          />
-        )}
-      </Show>
+      <Reviewing workspace={props.workspace} change={change()} done={() => setSpec("")} forget={() => setChange(undefined)} />
     </section>
   );
 }

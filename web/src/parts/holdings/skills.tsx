@@ -4,9 +4,8 @@ import { readSkill, sentenceOf } from "../../api/client.ts";
 import type { NewChange, SkillDetail, SkillView } from "../../api/types.ts";
 import { words } from "../../text/words.ts";
 import { Problem } from "../problem.tsx";
-import { Sentence } from "../sentence.tsx";
 import { Visible } from "../visible.tsx";
-import { ChangeDialog } from "./change-dialog.tsx";
+import { Act, Nothing, Reviewing } from "./acts.tsx";
 import { ChangeForm, TextArea, TextField } from "./form.tsx";
 
 export function Skills(props: { workspace: string; skills: readonly SkillView[]; mayWrite: boolean }) {
@@ -25,7 +24,7 @@ export function Skills(props: { workspace: string; skills: readonly SkillView[];
     <section>
       <Problem sentence={problem()} />
       <ul class="held">
-        <For each={props.skills} fallback={<li class="rows-empty">{words.skills.none}</li>}>
+        <For each={props.skills} fallback={<Nothing text={words.skills.none} />}>
           {(skill) => (
             <li>
               <div class="held-text">
@@ -42,17 +41,8 @@ export function Skills(props: { workspace: string; skills: readonly SkillView[];
               </div>
               <Show when={props.mayWrite && skill.belongs === "workspace"}>
                 <div class="held-acts">
-                  <button type="button" class="quiet" aria-label={words.holdings.editNamed(skill.name)} onClick={() => void edit(skill.name)}>
-                    {words.holdings.edit}
-                  </button>
-                  <button
-                    type="button"
-                    class="quiet"
-                    aria-label={words.holdings.removeNamed(skill.name)}
-                    onClick={() => setDeleted({ kind: "delete_skill", name: skill.name })}
-                  >
-                    {words.holdings.remove}
-                  </button>
+                  <Act word={words.holdings.edit} label={words.holdings.editNamed(skill.name)} act={() => void edit(skill.name)} />
+                  <Act word={words.holdings.remove} label={words.holdings.removeNamed(skill.name)} act={() => setDeleted({ kind: "delete_skill", name: skill.name })} />
                 </div>
               </Show>
             </li>
@@ -67,11 +57,7 @@ export function Skills(props: { workspace: string; skills: readonly SkillView[];
       <Show when={edited()} keyed>
         {(skill) => <SkillForm workspace={props.workspace} skill={skill === "new" ? undefined : skill} close={() => setEdited(undefined)} />}
       </Show>
-      <Show when={deleted()} keyed>
-        {(change) => (
-          <ChangeDialog workspace={props.workspace} change={change} done={() => setDeleted(undefined)} close={() => setDeleted(undefined)} />
-        )}
-      </Show>
+      <Reviewing workspace={props.workspace} change={deleted()} forget={() => setDeleted(undefined)} />
     </section>
   );
 }
@@ -94,14 +80,5 @@ function SkillForm(props: { workspace: string; skill: SkillDetail | undefined; c
       <TextArea label={words.skills.description} value={description()} write={setDescription} isRequired rows={2} />
       <TextArea label={words.skills.body} hint={words.skills.bodyHint} value={body()} write={setBody} isRequired isCode rows={12} />
     </ChangeForm>
-  );
-}
-
-/** What is said where there is nothing yet, with its marks. */
-export function Nothing(props: { text: string }) {
-  return (
-    <li class="rows-empty">
-      <Sentence text={props.text} />
-    </li>
   );
 }
