@@ -4,7 +4,9 @@
  */
 import type { BrowserContextOptions, Locator, Page } from "@playwright/test";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { look } from "./support/looking.ts";
+import { pretendInstallation } from "./support/offline-opencode.ts";
 import { DESK, PHONE } from "./support/screens.ts";
 import { Server, until, type Role } from "./support/server.ts";
 import { expect, test } from "./support/test.ts";
@@ -24,6 +26,8 @@ test.describe.configure({ mode: "serial" });
 test.beforeAll(async () => {
   test.setTimeout(120_000);
   server = await Server.start();
+  // With skills in it, the workspace has a folder of opencode's.
+  pretendInstallation(join(server.workspace, ".opencode"));
   approver = await server.token("Cleo", "approver");
 });
 test.afterAll(async () => {

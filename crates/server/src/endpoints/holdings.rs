@@ -185,8 +185,8 @@ async fn understood(
             description,
             body,
         } => {
-            let front = front_matter(server, admitted, id, &name).await?;
-            skill_change(front, name, &description, &body)
+            let (front, gap) = head_of_skill(server, admitted, id, &name).await?;
+            skill_change(front, &gap, name, &description, &body)
         }
         NewChange::DeleteSkill { name } => Change::DeleteSkill { name },
         NewChange::SetCommand {
@@ -230,29 +230,38 @@ async fn understood(
     })
 }
 
-/// What stands before the text of a skill of the workspace that is there already.
-async fn front_matter(
+/// What stands before the text of a skill of the workspace that is there already, and the empty lines between them.
+async fn head_of_skill(
     server: &Server,
     admitted: &Admitted,
     id: WorkspaceId,
     name: &str,
-) -> Result<FrontMatter, ApiError> {
+) -> Result<(FrontMatter, String), ApiError> {
     let found = server.broker.skill(&admitted.caller, id, name.trim()).await;
     let found = match found {
         Ok(found) if found.skill.scope == Scope::Project => found,
         // One that is not there is made; a name that none can have is refused with the rest.
-        Ok(_) | Err(BrokerError::UnfitChange(_)) => return Ok(FrontMatter::default()),
+        Ok(_) | Err(BrokerError::UnfitChange(_)) => return Ok(Default::default()),
         Err(error) => return Err(error.into()),
     };
-    let (front, _) = FrontMatter::split(&found.content).map_err(BrokerError::from)?;
-    Ok(front)
+    let (front, body) = FrontMatter::split(&found.content).map_err(BrokerError::from)?;
+    let gap = body.len() - body.trim_start_matches('\n').len();
+    Ok((front, "\n".repeat(gap)))
 }
 
-fn skill_change(mut front: FrontMatter, name: String, description: &str, body: &str) -> Change {
+fn skill_change(
+    mut front: FrontMatter,
+    gap: &str,
+    name: String,
+    description: &str,
+    body: &str,
+) -> Change {
     front.set("name", Value::from(name.trim()));
     front.set("description", Value::from(description.trim()));
+    let body = body.trim_start_matches('\n');
     Change::UpsertSkill {
-        content: format!("{}\n{}", front.write(), body.trim_start_matches('\n')),
+        // The line break behind the front matter is not the text's.
+        content: format!("{}\n{gap}{body}", front.write()),
         name,
         description: None,
     }

@@ -173,7 +173,8 @@ async fn everything_that_a_workspace_holds_is_made_changed_and_taken_away() {
     // What stands before a skill's text besides stays.
     let path = garden.folder.join(".opencode/skills/prune-roses/SKILL.md");
     let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, text.replacen("---\n", "---\nlicense: MIT\n", 1)).unwrap();
+    let text = text.replacen("---\n", "---\nlicense: MIT\n", 1);
+    std::fs::write(&path, text.replace("---\nCut", "---\n\nCut")).unwrap();
     let detail = format!("{}/skills/prune-roses", garden.base);
     let skill = garden.bob.get(&detail).await.json();
     assert_eq!(skill["body"], "Cut low.\n", "{skill}");
@@ -183,7 +184,7 @@ async fn everything_that_a_workspace_holds_is_made_changed_and_taken_away() {
         .file(".opencode/skills/prune-roses/SKILL.md")
         .unwrap();
     assert!(text.contains("license: MIT"), "{text}");
-    assert!(text.ends_with("---\nCut lower.\n"), "{text}");
+    assert!(text.ends_with("---\n\n---\nCut lower.\n"), "{text}");
 
     let steps = [
         json!({ "kind": "delete_skill", "name": "prune-roses" }),
