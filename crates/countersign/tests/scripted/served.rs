@@ -18,7 +18,7 @@ async fn only_workspace(api: &Api) -> String {
 async fn remove(api: &Api, workspace: &str) -> u16 {
     let path = format!("/api/v1/workspaces/{workspace}");
     let reply = Api::send(api.request(Method::DELETE, &path)).await;
-    reply.expect("the server answers").status
+    reply.expect("the server answers").status.as_u16()
 }
 
 #[tokio::test]

@@ -241,7 +241,9 @@ async fn head_of_skill(
     let found = match found {
         Ok(found) if found.skill.scope == Scope::Project => found,
         // One that is not there is made; a name that none can have is refused with the rest.
-        Ok(_) | Err(BrokerError::UnfitChange(_)) => return Ok(Default::default()),
+        Ok(_) | Err(BrokerError::UnfitChange(_)) => {
+            return Ok((FrontMatter::default(), String::new()));
+        }
         Err(error) => return Err(error.into()),
     };
     let (front, body) = FrontMatter::split(&found.content).map_err(BrokerError::from)?;

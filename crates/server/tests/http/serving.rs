@@ -63,44 +63,12 @@ async fn a_workspace_comes_gets_another_name_and_goes_and_everybody_hears_of_it(
     }
     assert_eq!(listed(&owner).await, ["project", "Apple trees"]);
 
-    // What waits there is withdrawn, and nothing is written any more.
-    let collaborator = stage.client(Role::Collaborator).await;
-    let changes = format!("/api/v1/workspaces/{id}/changes");
-    let change = json!({ "kind": "add_plugin", "spec": "notes" });
-    let preview = collaborator
-        .post(&format!("{changes}/preview"), &json!({ "change": change }))
-        .await
-        .json();
-    let proposed = collaborator
-        .post(
-            &changes,
-            &json!({ "change": change, "digest": preview["digest"] }),
-        )
-        .await;
-    assert_eq!(proposed.status, 202, "{proposed:?}");
-    let ask = proposed.json()["ask"]["id"].as_str().unwrap().to_owned();
-
     let removed = owner.delete(&format!("/api/v1/workspaces/{id}")).await;
     assert_eq!(removed.status, 204, "{removed:?}");
     assert_eq!(listed(&owner).await, ["project"]);
     assert!(stage.store.kept_workspaces().await.unwrap().is_empty());
-    let over = owner.get(&format!("/api/v1/asks/{ask}")).await.json();
-    assert_eq!(over["state"], "withdrawn", "{over}");
-    assert!(over["why"].as_str().unwrap().contains("removed"), "{over}");
-    let late = owner
-        .post(
-            &format!("/api/v1/asks/{ask}/answer"),
-            &json!({ "answer": "allow_once" }),
-        )
-        .await;
-    assert_eq!(late.status, 410, "{late:?}");
-    assert!(!std::path::Path::new(path).join("opencode.jsonc").exists());
     let again = owner.delete(&format!("/api/v1/workspaces/{id}")).await;
     assert_eq!(again.status, 404, "{again:?}");
-    let holdings = owner
-        .get(&format!("/api/v1/workspaces/{id}/holdings"))
-        .await;
-    assert_eq!(holdings.status, 404, "{holdings:?}");
 
     // Its ledger is kept: it comes back as what it was.
     let back = owner
@@ -116,9 +84,11 @@ async fn a_workspace_comes_gets_another_name_and_goes_and_everybody_hears_of_it(
     let told: Vec<_> = told
         .iter()
         .filter(|event| event.workspace.to_string() == id)
-        .filter_map(|event| match &event.body {
-            EventBody::WorkspaceChanged { change } => Some(*change),
-            _ => None,
+        .filter_map(|event| {
+            let EventBody::WorkspaceChanged { change } = &event.body else {
+                return None;
+            };
+            Some(*change)
         })
         .collect();
     assert_eq!(
@@ -133,6 +103,41 @@ async fn a_workspace_comes_gets_another_name_and_goes_and_everybody_hears_of_it(
     );
     let chain = owner.get("/api/v1/audit/verify").await;
     assert_eq!(chain.status, 200, "{chain:?}");
+}
+
+#[tokio::test]
+async fn what_waits_in_a_workspace_that_is_removed_is_withdrawn_and_never_written() {
+    let stage = Stage::new().await;
+    let owner = stage.client(Role::Owner).await;
+    let collaborator = stage.client(Role::Collaborator).await;
+    let id = stage.workspace.to_string();
+    let path = stage.broker.workspaces()[0].0.path.clone();
+    let changes = format!("/api/v1/workspaces/{id}/changes");
+    let change = json!({ "kind": "add_plugin", "spec": "notes" });
+    let preview = collaborator
+        .post(&format!("{changes}/preview"), &json!({ "change": change }))
+        .await
+        .json();
+    let body = json!({ "change": change, "digest": preview["digest"] });
+    let proposed = collaborator.post(&changes, &body).await;
+    assert_eq!(proposed.status, 202, "{proposed:?}");
+    let ask = proposed.json()["ask"]["id"].as_str().unwrap().to_owned();
+
+    let removed = owner.delete(&format!("/api/v1/workspaces/{id}")).await;
+    assert_eq!(removed.status, 204, "{removed:?}");
+    let over = owner.get(&format!("/api/v1/asks/{ask}")).await.json();
+    assert_eq!(over["state"], "withdrawn", "{over}");
+    assert!(over["why"].as_str().unwrap().contains("removed"), "{over}");
+    let allow = json!({ "answer": "allow_once" });
+    let late = format!("/api/v1/asks/{ask}/answer");
+    let late = owner.post(&late, &allow).await;
+    assert_eq!(late.status, 410, "{late:?}");
+    assert!(!std::path::Path::new(&path).join("opencode.jsonc").exists());
+    let holdings = format!("/api/v1/workspaces/{id}/holdings");
+    let holdings = owner.get(&holdings).await;
+    assert_eq!(holdings.status, 404, "{holdings:?}");
+    let again = collaborator.post(&changes, &body).await;
+    assert_eq!(again.status, 404, "{again:?}");
 }
 
 #[tokio::test]
