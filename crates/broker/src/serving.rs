@@ -65,6 +65,8 @@ impl Broker {
             return Err(BrokerError::Conflict(message));
         }
         let workspace = self.serve(path, &name).await?;
+        // Whoever adds it wants to work in it.
+        self.call_engine(workspace.id);
         let workspace = Workspace { name, ..workspace };
         self.call_it(&workspace, caller.actor()).await?;
         let now = self.clock.now();
@@ -188,9 +190,14 @@ impl Broker {
         if self.settings.changes.workspaces == WorkspaceList::Elsewhere {
             return Ok(());
         }
+        // A server that commands started is for their jobs alone: each engine waits until it is needed.
+        let is_attended = !self.settings.workspaces.is_empty();
         for workspace in self.store.kept_workspaces().await? {
             if Path::new(&workspace.path).is_dir() {
                 self.serve(&workspace.path, &workspace.name).await?;
+                if is_attended {
+                    self.call_engine(workspace.id);
+                }
             } else {
                 tracing::warn!(
                     workspace.id = %workspace.id,

@@ -54,6 +54,7 @@ async fn a_workspace_that_is_removed_leaves_nothing_running_and_comes_back_with_
         .expect(201);
     assert_eq!(added["id"], workspace.as_str());
     assert_eq!(api.ask(&ask).await["state"], "withdrawn");
+    api.wait_for_engine().await;
     let again = api.start_session().await;
     assert_eq!(api.session(&again).await["workspace"], workspace.as_str());
     scene.server.stop().await;
