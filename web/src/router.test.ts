@@ -14,12 +14,15 @@ test("every route is read back from its own address", () => {
     { page: "job", job: "adversarial-review-01jcz5x8" },
     ...ACCESS_PARTS.map((part) => ({ page: "access", part }) as const),
     ...LEDGER_PARTS.map((part) => ({ page: "ledger", part }) as const),
+    { page: "workspaces" },
+    { page: "workspace", workspace: "ws_01jcz5x8", part: "config" },
+    { page: "workspace", workspace: "ws_01jcz5x8", part: "skills" },
   ];
   for (const route of routes) expect(parseRoute(fragmentOf(route))).toEqual(route);
 });
 
 test("an address that means nothing leads to the inbox", () => {
-  for (const fragment of ["", "#", "#/", "#/nowhere", "#/asks", "#/asks/ses_1", "#/asks/ask_1/more", "#/asks/../x", "#/history/x", "#/sessions/session_1/x", "#/sessions/session_1/1/2"]) {
+  for (const fragment of ["", "#", "#/", "#/nowhere", "#/asks", "#/asks/ses_1", "#/asks/ask_1/more", "#/asks/../x", "#/history/x", "#/workspaces/x", "#/workspaces/ws_1/nothing", "#/workspaces/ws_1/skills/more", "#/sessions/session_1/x", "#/sessions/session_1/1/2"]) {
     expect(parseRoute(fragment)).toEqual({ page: "inbox" });
   }
 });

@@ -13,6 +13,8 @@ export type Route =
   | { page: "session"; session: string; item?: number }
   | { page: "jobs" }
   | { page: "job"; job: string }
+  | { page: "workspaces" }
+  | { page: "workspace"; workspace: string; part: HoldingsPart }
   | { page: "access"; part: AccessPart }
   | { page: "ledger"; part: LedgerPart };
 
@@ -22,6 +24,9 @@ export type AccessPart = (typeof ACCESS_PARTS)[number];
 /** The same for the ledger. */
 export const LEDGER_PARTS = ["figures", "audit"] as const;
 export type LedgerPart = (typeof LEDGER_PARTS)[number];
+/** What is shown of a workspace. */
+export const HOLDINGS_PARTS = ["config", "skills", "commands", "plugins", "mcp", "exchange"] as const;
+export type HoldingsPart = (typeof HOLDINGS_PARTS)[number];
 
 /** The route that a fragment names; what cannot be read leads to the inbox. */
 export function parseRoute(fragment: string): Route {
@@ -30,12 +35,17 @@ export function parseRoute(fragment: string): Route {
   if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id) && place !== undefined && /^\d{1,9}$/.test(place) && more.length === 0) {
     return { page: "session", session: id, item: Number(place) };
   }
+  if (head === "workspaces" && id !== undefined && /^ws_\w+$/.test(id) && rest.length <= 1) {
+    const part = HOLDINGS_PARTS.find((known) => known === (rest[0] ?? "config"));
+    return part === undefined ? { page: "inbox" } : { page: "workspace", workspace: id, part };
+  }
   if (rest.length > 0) return { page: "inbox" };
   if (head === "asks" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "ask", ask: id };
   if (head === "history" && id === undefined) return { page: "history" };
   if (head === "history" && id !== undefined && /^ask_\w+$/.test(id)) return { page: "history", ask: id };
   if (head === "sessions" && id === undefined) return { page: "sessions" };
   if (head === "sessions" && id !== undefined && /^session_\w+$/.test(id)) return { page: "session", session: id };
+  if (head === "workspaces" && id === undefined) return { page: "workspaces" };
   if (head === "jobs" && id === undefined) return { page: "jobs" };
   if (head === "jobs" && id !== undefined && /^[\w-]+$/.test(id)) return { page: "job", job: id };
   if (head === "access") return { page: "access", part: ACCESS_PARTS.find((part) => part === id) ?? "devices" };
@@ -64,6 +74,10 @@ export function fragmentOf(route: Route): string {
       return route.part === "devices" ? "#/access" : `#/access/${route.part}`;
     case "ledger":
       return route.part === "figures" ? "#/ledger" : `#/ledger/${route.part}`;
+    case "workspaces":
+      return "#/workspaces";
+    case "workspace":
+      return `#/workspaces/${route.workspace}${route.part === "config" ? "" : `/${route.part}`}`;
   }
 }
 

@@ -11,6 +11,7 @@ mod door;
 mod engine;
 mod error;
 mod figures;
+mod holdings;
 mod job;
 mod notification;
 mod search;
@@ -31,6 +32,12 @@ pub use door::{
 pub use engine::{EarlierSession, EarlierSessions, EngineOffer, EngineOffers, SignIn};
 pub use error::{ErrorBody, ErrorCode};
 pub use figures::{AnswererView, DayView, FatesView, FiguresView, SloView, ToolView, WaitsView};
+pub use holdings::{
+    Belongs, ChangeOutcome, ChangePreviewRequest, ChangePreviewView, ChangeProposal, CommandView,
+    ConfigFile, ExportView, HoldingsView, McpView, NewChange, NewWorkspace, NewerFileView,
+    PluginView, RenameWorkspace, SecretWarning, SkillDetail, SkillView, TextProblem, WritesMode,
+    WritesView,
+};
 pub use job::{
     HealAction, HealReport, HealRequest, Healed, JobDiff, JobList, JobLog, JobView, NewJob,
     PriorityRequest, RetryRequest,

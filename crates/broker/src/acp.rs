@@ -128,6 +128,8 @@ enum Order {
     Cancel(oneshot::Sender<()>),
     /// End the agent with everything that it started, unless there is a turn for it.
     Release,
+    /// End the agent with everything that it started, whatever it is doing: its workspace was removed.
+    Leave,
     /// Tell the agent what was chosen; the waiter is for the choice that this request carries.
     Set(String, settings::Waiter),
 }
@@ -307,6 +309,27 @@ impl Agents {
             // One that ends just now needs no telling.
             drop(orders.send(Order::Release).await);
         }
+    }
+
+    /// Ends the agents of a workspace with everything that they started, and begins none there any more.
+    pub(crate) async fn leave_workspace(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
+        lock(&self.0.workspaces).remove(&workspace);
+        let sessions: Vec<SessionId> = lock(&self.0.conversations).keys().copied().collect();
+        for session in sessions {
+            let known = self.shared().store.session(session).await?;
+            if known.is_none_or(|session| session.workspace != workspace) {
+                continue;
+            }
+            let conversation = lock(&self.0.conversations).get(&session).cloned();
+            let Some(Conversation { orders, .. }) = conversation else {
+                continue;
+            };
+            if orders.send(Order::Leave).await.is_ok() {
+                // It is over when it takes no more orders.
+                orders.closed().await;
+            }
+        }
+        Ok(())
     }
 
     /// Begins another life for a session, or ends its turns with the reason why not.

@@ -9,6 +9,8 @@ use countersign_core::settings::UnfitSetting;
 use countersign_engine::opencode::ClientError;
 use countersign_store::StoreError;
 
+use crate::changes::ChangePreview;
+
 /// Why something asked of the application is not done.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
@@ -58,6 +60,12 @@ pub enum BrokerError {
     /// The server ends, and with it everything that waits.
     #[error("the server is stopping; ask again when it is back")]
     Stopping,
+    /// A change of a workspace's files is not possible.
+    #[error(transparent)]
+    UnfitChange(#[from] countersign_workspace::Refusal),
+    /// What would be written is something else than what was shown.
+    #[error("the files changed meanwhile: look at the difference once more")]
+    Changed(Box<ChangePreview>),
     /// The ledger failed.
     #[error("the ledger failed")]
     Store(#[from] StoreError),

@@ -26,4 +26,5 @@ pub use heal::{HealWish, HealedJob};
 pub use result::Changes;
 pub use view::{Found, JobContext};
 
+pub(crate) use place::folder;
 pub(crate) use runner::run;

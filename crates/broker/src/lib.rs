@@ -10,6 +10,7 @@ mod asks;
 mod attachments;
 mod audit;
 mod audit_search;
+mod changes;
 mod door;
 mod earlier;
 mod error;
@@ -22,6 +23,7 @@ mod notifications;
 mod rule_preview;
 mod rules;
 mod search;
+mod serving;
 mod session_settings;
 mod sessions;
 mod settings;
@@ -37,6 +39,10 @@ pub use acp::{EngineListing, engines_here};
 pub use asks::AskContext;
 pub use attachments::AttachmentWish;
 pub use audit_search::{AuditPage, AuditWish};
+pub use changes::{
+    Basis, ChangePreview, ConfigHeld, Exported, Holdings, NewerFile, Problem, Proposed, Written,
+    problems_of,
+};
 pub use door::{
     Announced, AskingSession, EngineReply, EngineRequest, Fetched, HandedIn, NamedSession, Placed,
     Program, Reported,
@@ -52,7 +58,9 @@ pub use rules::RuleWish;
 pub use search::{Excerpt, Finding, Hit, SearchWish};
 pub use session_settings::{SettingMade, SettingsContext};
 pub use sessions::{NewSessionWish, PromptWish, SessionContext};
-pub use settings::{EngineChoice, ForeignAnswer, JobCaps, Settings};
+pub use settings::{
+    ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, Settings, WorkspaceList, WriteMode,
+};
 pub use supervisor::EngineStatus;
 pub use unstoppable::to_the_end;
 pub use usual::UsualEngine;
@@ -81,6 +89,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::acp::Agents;
+use crate::changes::FilesOfAll;
 use crate::door::Lives;
 use crate::live::Live;
 use crate::notifications::Notifications;
@@ -104,6 +113,7 @@ pub struct Broker {
     doors: Lives,
     agents: Agents,
     writers: Writers,
+    holdings: FilesOfAll,
     notifications: Notifications,
     sightings: Sightings,
     settings: Arc<Settings>,
@@ -149,6 +159,7 @@ impl Broker {
             doors,
             agents,
             writers: Writers::new(&ending),
+            holdings: FilesOfAll::default(),
             notifications,
             sightings: Sightings::default(),
             ask_expiry: settings.ask_expiry,
@@ -159,6 +170,7 @@ impl Broker {
         for (path, name) in &broker.settings.workspaces {
             broker.begin_workspace(path, name, &broker.settings).await?;
         }
+        broker.serve_kept().await?;
         broker.serve_jobs().await?;
         broker.begin_upkeep();
         Ok(broker)
@@ -198,24 +210,8 @@ impl Broker {
         self.begin_workspace(path, name, &Arc::new(settings)).await
     }
 
-    /// Serves a workspace no more. Its engine, which somebody else runs, is left alone: what it has asked can be answered
-    /// here no more, and is withdrawn.
-    pub async fn remove_workspace(&self, id: WorkspaceId) -> Result<(), BrokerError> {
-        let mut adding = self.supervisors.adding().await;
-        let Some(supervisor) = adding.take_out(id) else {
-            return Ok(());
-        };
-        supervisor.end();
-        self.writers.forget(id);
-        if let Some(run) = supervisor.status().run {
-            let why = "the workspace is served no more";
-            self.store.end_run(id, run, why, self.clock.now()).await?;
-        }
-        Ok(())
-    }
-
     /// Takes up what an earlier server left of a workspace, and looks after it from then on.
-    async fn begin_workspace(
+    pub(crate) async fn begin_workspace(
         &self,
         path: &str,
         name: &str,
@@ -238,6 +234,7 @@ impl Broker {
             settings: Arc::clone(settings),
             workspace: workspace.clone(),
             ending: self.ending.child_token(),
+            stopping: self.ending.clone(),
             look_again: Arc::default(),
         };
         adding.push(Supervisor::start(shared, &self.tasks).await?);

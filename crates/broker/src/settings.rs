@@ -33,6 +33,41 @@ pub struct Settings {
     pub job_caps: JobCaps,
     /// Whom to tell of what happens.
     pub notify: Vec<Target>,
+    /// How workspaces and their files can be changed.
+    pub changes: ChangeSettings,
+}
+
+/// How workspaces and their files can be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChangeSettings {
+    /// The home of the user: what counts for every workspace is there.
+    pub home: PathBuf,
+    /// Who has to be asked before files are written.
+    pub writes: WriteMode,
+    /// Who says which workspaces there are.
+    pub workspaces: WorkspaceList,
+}
+
+/// Who has to be asked before the files of a workspace are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WriteMode {
+    /// Somebody else, always.
+    #[default]
+    Ask,
+    /// Nobody, if whoever writes may approve writes as well: for one person who does both.
+    Auto,
+    /// Nothing is written.
+    ReadOnly,
+}
+
+/// Who says which workspaces there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WorkspaceList {
+    /// Whoever administers this server.
+    #[default]
+    Ours,
+    /// Another surface, which has a list of its own.
+    Elsewhere,
 }
 
 /// How many jobs are run at once; the others wait in the queue.

@@ -110,12 +110,24 @@ pub(crate) struct Shared {
     pub(crate) live: Live,
     pub(crate) settings: Arc<Settings>,
     pub(crate) workspace: Workspace,
+    /// The end of this supervisor: with the server, or with its workspace.
     pub(crate) ending: CancellationToken,
+    /// The end of the server.
+    pub(crate) stopping: CancellationToken,
     /// Somebody wants what the engine holds to be read again.
     pub(crate) look_again: Arc<Notify>,
 }
 
 impl Shared {
+    /// Why an engine ends together with its supervisor.
+    pub(crate) fn why_ending(&self) -> String {
+        if self.stopping.is_cancelled() {
+            "Countersign was stopped".to_owned()
+        } else {
+            "the workspace was removed".to_owned()
+        }
+    }
+
     /// Whether sessions that work in `directory` belong to this workspace: they work in the workspace itself, or in a
     /// worktree that a job of it has.
     pub(crate) fn is_ours(&self, directory: &str) -> bool {
@@ -132,6 +144,8 @@ pub(crate) struct Report {
     keepers: Arc<Mutex<Vec<ProcessIdentity>>>,
     /// Somebody has something to say to the engine.
     called: Arc<Notify>,
+    /// How often somebody wanted the engine to begin another life.
+    restarts: watch::Sender<u64>,
 }
 
 impl Report {
@@ -152,7 +166,22 @@ pub(crate) struct Supervisor {
     workspace: Workspace,
     report: Report,
     look_again: Arc<Notify>,
+    /// What it may do with its engine.
+    hold: Hold,
     ending: CancellationToken,
+    /// Cancelled when nothing of it runs any more.
+    over: CancellationToken,
+}
+
+/// Whose a workspace's engine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// There is none.
+    None,
+    /// We start and end it.
+    Ours,
+    /// Somebody else runs it.
+    Foreign,
 }
 
 impl Supervisor {
@@ -184,6 +213,12 @@ impl Supervisor {
             link: watch::Sender::new(None),
             keepers: Arc::default(),
             called: Arc::default(),
+            restarts: watch::Sender::new(0),
+        };
+        let hold = match &shared.settings.engine {
+            EngineChoice::None => Hold::None,
+            EngineChoice::Start { .. } | EngineChoice::StartWhenCalled { .. } => Hold::Ours,
+            EngineChoice::Attach(_) | EngineChoice::AttachWhenCalled(_) => Hold::Foreign,
         };
         let workspace = shared.workspace.clone();
         let adopted = match shared.settings.engine {
@@ -193,23 +228,49 @@ impl Supervisor {
             EngineChoice::Attach(_) | EngineChoice::AttachWhenCalled(_) => None,
         };
         let look_again = Arc::clone(&shared.look_again);
-        let ending = shared.ending.clone();
-        tasks.spawn(engine::supervise(shared, report.clone(), adopted));
+        let (ending, over) = (shared.ending.clone(), CancellationToken::new());
+        let (reported, done) = (report.clone(), over.clone());
+        tasks.spawn(async move {
+            let _done = done.drop_guard();
+            Box::pin(engine::supervise(shared, reported, adopted)).await;
+        });
         Ok(Self {
             workspace,
             report,
             look_again,
+            hold,
             ending,
+            over,
         })
     }
 
-    /// Looks after the engine no more.
-    pub(crate) fn end(&self) {
+    /// Ends the engine, if it is ours, with everything that it started, and then the supervisor.
+    pub(crate) async fn stop(&self) {
         self.ending.cancel();
+        self.over.cancelled().await;
+    }
+
+    /// Whose its engine is.
+    pub(crate) fn hold(&self) -> Hold {
+        self.hold
+    }
+
+    /// Has the engine end and begin another life, or begin the first.
+    pub(crate) fn restart(&self) {
+        self.report.restarts.send_modify(|count| *count += 1);
+        self.call();
     }
 
     pub(crate) fn workspace(&self) -> &Workspace {
         &self.workspace
+    }
+
+    /// The same for a workspace that is called otherwise.
+    pub(crate) fn renamed(&self, workspace: Workspace) -> Self {
+        Self {
+            workspace,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn status(&self) -> EngineStatus {

@@ -16,11 +16,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use countersign_core::answer::Choice;
-use countersign_core::ask::{Ask, Door};
+use countersign_core::ask::{Ask, Door, Withdrawal};
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{ActorId, AskId, WorkspaceId};
 use countersign_core::session::Workspace;
-use countersign_store::{Answered, Writer};
+use countersign_store::{Answered, StoreError, Writer};
 use tokio_util::sync::CancellationToken;
 
 use crate::Broker;
@@ -64,11 +64,6 @@ impl Writers {
         }
     }
 
-    /// Forgets who wrote in a workspace that is served no more.
-    pub(crate) fn forget(&self, workspace: WorkspaceId) {
-        self.known().retain(|(other, _), _| *other != workspace);
-    }
-
     fn known(&self) -> MutexGuard<'_, HashMap<(WorkspaceId, ActorId), Writer>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,6 +85,17 @@ impl Broker {
         proposal: Proposal,
         on_its_way: impl Send + 'static,
     ) -> Result<Verdict, BrokerError> {
+        self.propose_telling(caller, proposal, move |_| drop(on_its_way))
+            .await
+    }
+
+    /// The same; `opened` is told of the ask when it is open for everybody to see.
+    pub(crate) async fn propose_telling(
+        &self,
+        caller: &Caller,
+        proposal: Proposal,
+        opened: impl FnOnce(&Ask) + Send + 'static,
+    ) -> Result<Verdict, BrokerError> {
         caller.require_in(Grant::Propose, proposal.workspace)?;
         let workspace = self.writing_in(proposal.workspace).await?;
         if self.writers.ending.is_cancelled() {
@@ -98,10 +104,10 @@ impl Broker {
         // From before it can be seen: an answer cannot come too early to be noticed.
         let mut head = self.store.head();
         let by = caller.actor().clone();
-        let opening = self.clone().open_write(workspace, by, proposal, on_its_way);
+        let opening = self.clone().open_write(workspace, by, proposal, opened);
         // To its end: nobody can go away between its being in the ledger and somebody's seeing to it.
-        let opened = to_the_end(&self.tasks, opening).await;
-        let Written { waiting, ask, at } = opened.ok_or(BrokerError::Stopping)??;
+        let written = to_the_end(&self.tasks, opening).await;
+        let Written { waiting, ask, at } = written.ok_or(BrokerError::Stopping)??;
         // If nothing has happened since, nothing has happened to it.
         if at != Some(*head.borrow_and_update()) {
             head.mark_changed();
@@ -141,6 +147,18 @@ impl Broker {
             return Err(BrokerError::missing("workspace write", id));
         }
         self.answer(caller, &ask, choice).await
+    }
+
+    /// Ends every proposal of a workspace that waits, because it is removed.
+    pub(crate) async fn withdraw_writes(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        for ask in self.store.open_writes(Some(workspace)).await? {
+            let why = Withdrawal::WorkspaceRemoved;
+            self.store.withdraw(ask.id, &why, now).await?;
+        }
+        self.writers.known().retain(|(of, _), _| *of != workspace);
+        self.writers.workspaces().remove(&workspace);
+        Ok(())
     }
 
     /// Ends every proposal that waits, because the server is about to stop, and takes no more.

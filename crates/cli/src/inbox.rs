@@ -104,6 +104,7 @@ async fn watch(
                 | EventBody::TurnChanged { .. }
                 | EventBody::ItemChanged { .. }
                 | EventBody::EngineChanged { .. }
+                | EventBody::WorkspaceChanged { .. }
                 | EventBody::JobChanged { .. }
                 | EventBody::RuleChanged { .. } => {}
             },

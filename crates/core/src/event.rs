@@ -89,6 +89,12 @@ pub enum EventBody {
         /// A sentence about it.
         message: String,
     },
+    /// A workspace came, went, got another name, or its configuration was written.
+    #[serde(rename = "workspace.changed")]
+    WorkspaceChanged {
+        /// What became of it.
+        change: WorkspaceChange,
+    },
     /// A rule was made or taken back.
     #[serde(rename = "rule.changed")]
     RuleChanged {
@@ -117,10 +123,25 @@ impl EventBody {
             Self::ItemChanged { .. } => "item.changed",
             Self::JobChanged { .. } => "job.changed",
             Self::EngineChanged { .. } => "engine.changed",
+            Self::WorkspaceChanged { .. } => "workspace.changed",
             Self::RuleChanged { .. } => "rule.changed",
             Self::AlarmRaised { .. } => "alarm.raised",
         }
     }
+}
+
+/// What became of a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceChange {
+    /// It is served from now on.
+    Added,
+    /// It is called otherwise.
+    Renamed,
+    /// It is served no more; its ledger is kept.
+    Removed,
+    /// What it holds for its agents was written.
+    Written,
 }
 
 /// How an engine stands.

@@ -154,6 +154,7 @@ impl Happening {
             | EventBody::TurnChanged { .. }
             | EventBody::ItemChanged { .. }
             | EventBody::EngineChanged { .. }
+            | EventBody::WorkspaceChanged { .. }
             | EventBody::RuleChanged { .. } => None,
         }
     }

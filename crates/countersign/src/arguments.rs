@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use countersign_cli::ClientCommand;
 
+use crate::config::ApprovalConfig;
+
 /// The port that is used if nothing is said.
 pub(crate) const DEFAULT_PORT: u16 = 8787;
 
@@ -69,6 +71,9 @@ pub(crate) struct Options {
     /// Attach to an opencode that runs already; its password is read from `OPENCODE_SERVER_PASSWORD`
     #[arg(long, value_name = "URL", conflicts_with = "no_engine")]
     pub(crate) attach: Option<String>,
+    /// Who is asked before a workspace's files are written [default: ask]
+    #[arg(long, value_name = "WHO")]
+    pub(crate) approval: Option<ApprovalConfig>,
     /// Keep the ledger in PostgreSQL instead of the data directory
     #[arg(
         long,

@@ -5,6 +5,7 @@ pub(crate) mod notify;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use clap::ValueEnum;
 use countersign_broker::{AgentEntry, JobCaps};
 use serde::Deserialize;
 
@@ -24,6 +25,7 @@ pub(crate) struct Config {
     pub(crate) server: ServerConfig,
     pub(crate) engine: EngineConfig,
     pub(crate) asks: AsksConfig,
+    pub(crate) writes: WritesConfig,
     pub(crate) jobs: JobsConfig,
     /// `[[agents]]`: ACP agents, more of them or changes of the known ones.
     pub(crate) agents: Vec<AgentEntry>,
@@ -92,6 +94,25 @@ pub(crate) enum ForeignAnswerConfig {
 pub(crate) struct AsksConfig {
     /// After how many seconds an ask that nobody answered ends; never if it is not said.
     pub(crate) expire_after_s: Option<u64>,
+}
+
+/// `[writes]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WritesConfig {
+    /// Who is asked before a workspace's files are written.
+    pub(crate) approval: ApprovalConfig,
+}
+
+/// `approval`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ApprovalConfig {
+    /// Somebody else, always: nobody approves what they propose
+    #[default]
+    Ask,
+    /// Nobody, where whoever writes may approve: for one person who does both
+    Auto,
 }
 
 /// `[jobs]`
@@ -198,6 +219,7 @@ mod tests {
              public_url = 'https://desk.example/agents'\n\
              [engine]\nforeign_answer = 'alarm'\nenvironment = ['DATABASE_*']\n\
              [engine.attach]\nurl = 'http://127.0.0.1:4096'\n[asks]\nexpire_after_s = 60\n\
+             [writes]\napproval = 'auto'\n\
              [jobs]\nper_workspace = 2\nper_engine = 0\nidle_exit_s = 60\n\
              [[agents]]\nname = 'mine'\ncommand = '/opt/mine'\nargs = ['--acp']\nenv = ['MINE_*']\n\
              protocol = 'two'\ncapabilities = { files = 'none', terminal = false, questions = 'forms' }\n",
@@ -206,6 +228,7 @@ mod tests {
         assert_eq!(config.server.port, Some(9000));
         assert_eq!(config.engine.foreign_answer, ForeignAnswerConfig::Alarm);
         assert_eq!(config.asks.expire_after_s, Some(60));
+        assert_eq!(config.writes.approval, ApprovalConfig::Auto);
         assert_eq!(config.agents[0].name, "mine");
         let caps = config.jobs.caps();
         assert_eq!((caps.per_workspace, caps.per_engine), (2, 1));

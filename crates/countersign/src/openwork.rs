@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use countersign_broker::{
-    Broker, Endpoint, EngineChoice, ForeignAnswer, JobCaps, Settings as BrokerSettings,
+    Broker, ChangeSettings, Endpoint, EngineChoice, ForeignAnswer, JobCaps,
+    Settings as BrokerSettings, WorkspaceList, WriteMode,
 };
 use countersign_cli::discovery::{OPENWORK_SERVERS, data_directory};
 use countersign_core::digest::Digest;
 use countersign_core::time::Clock;
-use countersign_openwork::settings::{self, Arguments as Flags, Source, Surroundings};
+use countersign_openwork::settings::{self, Approval, Arguments as Flags, Source, Surroundings};
 use countersign_openwork::{OpenWork, Settings};
 use countersign_server::ServerSettings;
 use tokio::net::TcpListener;
@@ -97,6 +98,15 @@ async fn start(settings: Settings) -> anyhow::Result<(Running, Vec<String>)> {
         lonely_limit_s: LONELY_LIMIT_S,
         job_caps: JobCaps::default(),
         notify: Vec::new(),
+        changes: ChangeSettings {
+            home: settings.home.clone(),
+            writes: match settings.approval {
+                _ if settings.read_only => WriteMode::ReadOnly,
+                Approval::Manual => WriteMode::Ask,
+                Approval::Auto => WriteMode::Auto,
+            },
+            workspaces: WorkspaceList::Elsewhere,
+        },
     };
     let broker = Broker::start(store, broker, Clock::System)
         .await

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use countersign_broker::{AgentEntry, Broker, EngineChoice, ForeignAnswer, Settings, Store};
+use countersign_broker::{
+    AgentEntry, Broker, ChangeSettings, EngineChoice, ForeignAnswer, Settings, Store,
+    WorkspaceList, WriteMode,
+};
 use countersign_cli::discovery::ServerFile;
 use countersign_core::time::Clock;
 use countersign_engine::opencode::Endpoint;
@@ -22,7 +25,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::arguments::{DEFAULT_PORT, Options, Serve};
 use crate::config::notify;
-use crate::config::{AttachConfig, Config, EngineConfig, ForeignAnswerConfig};
+use crate::config::{ApprovalConfig, AttachConfig, Config, EngineConfig, ForeignAnswerConfig};
 use crate::data::DataDirectory;
 use crate::files;
 use crate::footprint;
@@ -127,6 +130,14 @@ pub(crate) async fn start(
         lonely_limit_s: config.engine.lonely_limit_s.unwrap_or(LONELY_LIMIT_S),
         job_caps: config.jobs.caps(),
         notify,
+        changes: ChangeSettings {
+            home: home(),
+            writes: match options.approval.unwrap_or(config.writes.approval) {
+                ApprovalConfig::Ask => WriteMode::Ask,
+                ApprovalConfig::Auto => WriteMode::Auto,
+            },
+            workspaces: WorkspaceList::Ours,
+        },
     };
     let broker = Broker::start(store, settings, Clock::System)
         .await
@@ -367,6 +378,11 @@ fn engine_choice(options: &Options, config: &EngineConfig) -> anyhow::Result<Eng
         return attached(&attach);
     }
     configured_engine(config)
+}
+
+/// The home of whoever runs the server.
+fn home() -> PathBuf {
+    std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from)
 }
 
 /// The engine that the configuration says.

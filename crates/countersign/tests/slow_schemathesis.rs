@@ -138,6 +138,10 @@ async fn every_answer_is_as_described() {
         // Few jobs have a worktree.
         operation("/jobs/{id}/(keep|discard)$", &[], "'2xx', 404, 409"),
         operation("/pair$", &[], "'2xx', 410"),
+        // Few paths are folders.
+        operation("/v1/workspaces$", &[], "'2xx', 409, 422"),
+        // What a change says may not go together, and may come to something else by now.
+        operation("/workspaces/{id}/changes", &[], "'2xx', 404, 409, 422"),
     ];
     let operations = operations.concat();
 

@@ -96,6 +96,8 @@ impl From<BrokerError> for Refusal {
             BrokerError::Missing { .. }
             | BrokerError::UnfitAnswer(_)
             | BrokerError::UnfitRule(_)
+            | BrokerError::UnfitChange(_)
+            | BrokerError::Changed(_)
             | BrokerError::Invalid { .. }
             | BrokerError::Unable(_)
             | BrokerError::UnfitSetting(_)

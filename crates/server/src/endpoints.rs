@@ -11,6 +11,7 @@ pub(crate) mod engines;
 pub(crate) mod events;
 pub(crate) mod figures;
 pub(crate) mod health;
+pub(crate) mod holdings;
 pub(crate) mod jobs;
 pub(crate) mod notifications;
 pub(crate) mod pairing;

@@ -9,8 +9,11 @@ use axum::response::{IntoResponse, Response};
 use countersign_api::{AskView, ErrorBody, ErrorCode, InvalidAnswerRequest};
 use countersign_broker::{BrokerError, StoreError};
 use countersign_core::grant::Forbidden;
+use countersign_workspace::{Kind, Refusal};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
+
+use crate::endpoints::holdings;
 
 /// An error on its way out.
 #[derive(Debug)]
@@ -179,6 +182,11 @@ impl From<BrokerError> for ApiError {
             BrokerError::Refused(message) | BrokerError::Conflict(message) => {
                 Self::conflict(message)
             }
+            BrokerError::UnfitChange(refusal) => unfit_change(refusal),
+            BrokerError::Changed(preview) => Self::conflict(
+                "the files changed since you looked: look at the difference once more",
+            )
+            .with_details(json!({ "preview": holdings::preview_view(*preview) })),
             BrokerError::EngineUnavailable(message) => Self::unavailable(message),
             BrokerError::Stopping => Self::unavailable(error.to_string()),
             BrokerError::Engine(cause) => {
@@ -191,6 +199,23 @@ impl From<BrokerError> for ApiError {
             BrokerError::Store(error) => error.into(),
         }
     }
+}
+
+/// What is wrong with a change, in the words of the API.
+fn unfit_change(refusal: Refusal) -> ApiError {
+    let details = json!({ "reason": refusal.code, "more": refusal.details });
+    let message = refusal.message.clone();
+    let error = match refusal.kind {
+        Kind::Invalid | Kind::Unprocessable => ApiError::unprocessable(message),
+        Kind::Outside => ApiError::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message),
+        Kind::NotFound => ApiError::not_found(message),
+        Kind::Conflict => ApiError::conflict(message),
+        Kind::TooLarge => {
+            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::TooLarge, message)
+        }
+        Kind::System => ApiError::internal(Arc::new(refusal) as Arc<dyn Error + Send + Sync>),
+    };
+    error.with_details(details)
 }
 
 impl From<InvalidAnswerRequest> for ApiError {

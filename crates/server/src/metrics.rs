@@ -219,6 +219,7 @@ impl Metrics {
             | EventBody::TurnChanged { .. }
             | EventBody::ItemChanged { .. }
             | EventBody::EngineChanged { .. }
+            | EventBody::WorkspaceChanged { .. }
             | EventBody::JobChanged { .. }
             | EventBody::RuleChanged { .. }
             | EventBody::AlarmRaised { .. } => {}

@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 
 use crate::auth::PAGE_HEADER;
 use crate::endpoints::{
-    alarms, app, asks, attachments, audit, docs, door, engines, events, figures, health, jobs,
-    notifications, pairing, rules, search, sessions, settings, tokens, workspaces,
+    alarms, app, asks, attachments, audit, docs, door, engines, events, figures, health, holdings,
+    jobs, notifications, pairing, rules, search, sessions, settings, tokens, workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::Conduct;
@@ -66,7 +66,21 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
         .routes(routes!(workspaces::me))
-        .routes(routes!(workspaces::list_workspaces))
+        .routes(routes!(
+            workspaces::list_workspaces,
+            workspaces::add_workspace
+        ))
+        .routes(routes!(
+            workspaces::rename_workspace,
+            workspaces::remove_workspace
+        ))
+        .routes(routes!(workspaces::restart_engine))
+        .routes(routes!(workspaces::reload_engine))
+        .routes(routes!(holdings::show_holdings))
+        .routes(routes!(holdings::show_skill))
+        .routes(routes!(holdings::export_workspace))
+        .routes(routes!(holdings::preview_change))
+        .routes(routes!(holdings::propose_change))
         .routes(routes!(engines::list_engines))
         .routes(routes!(engines::list_earlier_sessions))
         .routes(routes!(asks::list_asks))

@@ -1,15 +1,18 @@
 //! Workspaces.
 
+use countersign_core::actor::Actor;
+use countersign_core::event::{EventBody, WorkspaceChange};
 use countersign_core::id::WorkspaceId;
 use countersign_core::session::Workspace;
 use countersign_core::time::Timestamp;
 use serde_json::json;
 
+use crate::Record;
 use crate::Store;
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::sql::query;
-use crate::write::COUNTERSIGN;
+use crate::write::{COUNTERSIGN, name_in_audit};
 
 row! {
     struct WorkspaceRow {
@@ -86,5 +89,98 @@ impl Store {
                 .await?
         });
         row.map(Workspace::try_from).transpose()
+    }
+
+    /// The workspaces that somebody added while a server ran, in the order in which they came.
+    pub async fn kept_workspaces(&self) -> Result<Vec<Workspace>, StoreError> {
+        const LIST: &str =
+            "SELECT id, name, path, added_at FROM workspaces WHERE kept = 1 ORDER BY added_at, id";
+        let rows: Vec<WorkspaceRow> = on_db!(&self.db, |connection| {
+            query(LIST).fetch_all(connection).await?
+        });
+        rows.into_iter().map(Workspace::try_from).collect()
+    }
+
+    /// Notes that somebody added a workspace, which the next server serves too.
+    pub async fn keep_workspace(
+        &self,
+        workspace: &Workspace,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        const KEEP: &str = "UPDATE workspaces SET kept = 1 WHERE id = $1";
+        let added = (WorkspaceChange::Added, "workspace.serve");
+        self.change_workspace(workspace, (KEEP, None), added, by, now)
+            .await
+    }
+
+    /// Notes that somebody removed a workspace. Its ledger stays.
+    pub async fn release_workspace(
+        &self,
+        workspace: &Workspace,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        const RELEASE: &str = "UPDATE workspaces SET kept = 0 WHERE id = $1";
+        let removed = (WorkspaceChange::Removed, "workspace.remove");
+        self.change_workspace(workspace, (RELEASE, None), removed, by, now)
+            .await
+    }
+
+    /// Calls a workspace otherwise: `workspace` has its new name.
+    pub async fn rename_workspace(
+        &self,
+        workspace: &Workspace,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        const RENAME: &str = "UPDATE workspaces SET name = $2 WHERE id = $1";
+        let name = Some(workspace.name.as_str());
+        let renamed = (WorkspaceChange::Renamed, "workspace.rename");
+        self.change_workspace(workspace, (RENAME, name), renamed, by, now)
+            .await
+    }
+
+    async fn change_workspace(
+        &self,
+        workspace: &Workspace,
+        (sql, value): (&'static str, Option<&str>),
+        (change, action): (WorkspaceChange, &str),
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut write = self.write(now).await?;
+        on_tx!(&mut write.tx, |connection| {
+            let update = query(sql).bind(workspace.id.to_string());
+            let update = match value {
+                Some(value) => update.bind(value),
+                None => update,
+            };
+            update.execute(connection).await?
+        });
+        write.deed(
+            workspace.id,
+            &name_in_audit(by),
+            action,
+            workspace.id,
+            json!({ "path": workspace.path, "name": workspace.name }),
+        );
+        write.event(workspace.id, EventBody::WorkspaceChanged { change });
+        self.commit(write).await
+    }
+
+    /// Records what somebody wrote in a workspace without having to be let, and announces it.
+    pub async fn record_write(
+        &self,
+        workspace: WorkspaceId,
+        by: &Actor,
+        records: Vec<Record>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut write = self.write(now).await?;
+        write.records(workspace, by, records);
+        let change = WorkspaceChange::Written;
+        write.event(workspace, EventBody::WorkspaceChanged { change });
+        self.commit(write).await
     }
 }

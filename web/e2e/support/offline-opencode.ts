@@ -21,10 +21,7 @@ const SWITCHES = [
 /** Prepares `home` and returns the variables to start opencode with. */
 export function offlineEnvironment(home: string, modelUrl: string): Record<string, string> {
   const directory = join(home, ".config/opencode");
-  // The traces of a finished installation keep it from making one.
-  mkdirSync(join(directory, "node_modules"), { recursive: true });
-  const lock = { packages: { "": { dependencies: { "@opencode-ai/plugin": VERSION } } } };
-  writeFileSync(join(directory, "package-lock.json"), JSON.stringify(lock));
+  pretendInstallation(directory);
   writeFileSync(join(directory, "opencode.json"), JSON.stringify(configuration(modelUrl)));
   return {
     HOME: home,
@@ -34,6 +31,13 @@ export function offlineEnvironment(home: string, modelUrl: string): Record<strin
     XDG_CACHE_HOME: join(home, ".cache"),
     ...Object.fromEntries(SWITCHES.map((name) => [name, "1"])),
   };
+}
+
+/** Leaves the traces of a finished installation in a folder of opencode's, which keep it from making one. */
+export function pretendInstallation(directory: string): void {
+  mkdirSync(join(directory, "node_modules"), { recursive: true });
+  const lock = { packages: { "": { dependencies: { "@opencode-ai/plugin": VERSION } } } };
+  writeFileSync(join(directory, "package-lock.json"), JSON.stringify(lock));
 }
 
 function configuration(modelUrl: string): unknown {

@@ -4,7 +4,7 @@
  * It can be killed as a crash would kill it and started again on the same data. Nothing of it is left when it is stopped.
  */
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -121,23 +121,53 @@ export class Server {
 
   /** Allows an ask at the engine itself, past the server, as only somebody can who has stolen its password. */
   async replyAtEngine(ask: string): Promise<void> {
+    const { url, headers } = this.#engine();
+    const { raw } = await this.get<{ raw: { id: string } }>(`asks/${ask}`, await this.token("thief", "viewer"));
+    const response = await fetch(`${url}/permission/${raw.id}/reply`, {
+      method: "POST",
+      headers: { ...headers, "Content-Type": "application/json" },
+      body: JSON.stringify({ reply: "once" }),
+    });
+    if (!response.ok) throw new Error(`replying at the engine: ${response.status} ${await response.text()}`);
+  }
+
+  /** What the engine itself says under `path`. */
+  async atEngine<T>(path: string): Promise<T> {
+    const { url, headers } = this.#engine();
+    const response = await fetch(`${url}${path}`, { headers });
+    if (!response.ok) throw new Error(`GET ${path} of the engine: ${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
+  }
+
+  /** Where the engine is, and what it wants to see of whoever calls. */
+  #engine(): { url: string; headers: Record<string, string> } {
     const runs = join(this.#root, "data/runs");
     const [run] = readdirSync(runs).map((name) => join(runs, name, "spec.json"));
     if (run === undefined) throw new Error("no engine is kept");
     const spec = JSON.parse(readFileSync(run, "utf8")) as { args: string[]; environment: Record<string, string> };
     const port = spec.args[spec.args.indexOf("--port") + 1];
     const password = spec.environment["OPENCODE_SERVER_PASSWORD"];
-    const { raw } = await this.get<{ raw: { id: string } }>(`asks/${ask}`, await this.token("thief", "viewer"));
-    const response = await fetch(`http://127.0.0.1:${port}/permission/${raw.id}/reply`, {
-      method: "POST",
+    return {
+      url: `http://127.0.0.1:${port}`,
       headers: {
         Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`,
-        "Content-Type": "application/json",
         "x-opencode-directory": this.workspace,
       },
-      body: JSON.stringify({ reply: "once" }),
-    });
-    if (!response.ok) throw new Error(`replying at the engine: ${response.status} ${await response.text()}`);
+    };
+  }
+
+  /** Starts the server again with more in its configuration. */
+  async configure(text: string): Promise<void> {
+    appendFileSync(join(this.#root, "config.toml"), text);
+    await this.kill();
+    await this.restart();
+  }
+
+  /** Makes a folder that no workspace is yet. */
+  folder(name: string): string {
+    const path = join(this.#root, name);
+    mkdirSync(path, { recursive: true });
+    return path;
   }
 
   /** What a file of the workspace holds; nothing if it is not there. */
@@ -168,7 +198,7 @@ export class Server {
 }
 
 /** Waits for a condition, up to a deadline. */
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 60_000;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`in vain: ${what}`);

@@ -9,15 +9,20 @@ import type {
   AskView,
   AuditFound,
   ChainView,
+  ChangeOutcome,
+  ChangePreview,
   EarlierSessions,
   EngineOffer,
+  Export,
   Figures,
+  Holdings,
   Me,
   JobDiff,
   JobList,
   JobLog,
   JobView,
   NewAttachment,
+  NewChange,
   NewJob,
   NewRule,
   NewSession,
@@ -33,6 +38,7 @@ import type {
   SessionView,
   SetRequest,
   SettingsView,
+  SkillDetail,
   Token,
   TokenMade,
   TranscriptItem,
@@ -70,7 +76,7 @@ export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function request<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown, deadline = DEADLINE_MS): Promise<T> {
+async function request<T>(method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown, deadline = DEADLINE_MS): Promise<T> {
   const init: RequestInit = {
     method,
     credentials: "same-origin",
@@ -132,6 +138,26 @@ export async function signOut(): Promise<void> {
 
 export const readWorkspaces = async () =>
   (await request<{ workspaces: WorkspaceView[] }>("GET", "workspaces")).workspaces;
+
+export const addWorkspace = (path: string, name: string) =>
+  request<WorkspaceView>("POST", "workspaces", { path, ...(name === "" ? {} : { name }) });
+export const renameWorkspace = (workspace: string, name: string) =>
+  request<WorkspaceView>("PATCH", `workspaces/${id(workspace)}`, { name });
+/** Everything that runs there is ended first. */
+export const removeWorkspace = (workspace: string) =>
+  request<void>("DELETE", `workspaces/${id(workspace)}`, undefined, LONG_DEADLINE_MS);
+export const restartEngine = (workspace: string) => request<void>("POST", `workspaces/${id(workspace)}/engine/restart`);
+export const reloadEngine = (workspace: string) => request<void>("POST", `workspaces/${id(workspace)}/engine/reload`);
+
+export const readHoldings = (workspace: string) => request<Holdings>("GET", `workspaces/${id(workspace)}/holdings`);
+export const readSkill = (workspace: string, name: string) =>
+  request<SkillDetail>("GET", `workspaces/${id(workspace)}/skills/${id(name)}`);
+export const readExport = (workspace: string) => request<Export>("GET", `workspaces/${id(workspace)}/export`);
+/** What a change would come to; nothing is changed by asking. `read` is the digest of the file that it was made from. */
+export const previewChange = (workspace: string, change: NewChange, read?: string) =>
+  request<ChangePreview>("POST", `workspaces/${id(workspace)}/changes/preview`, { change, ...(read === undefined ? {} : { read }) });
+export const proposeChange = (workspace: string, change: NewChange, digest: string) =>
+  request<ChangeOutcome>("POST", `workspaces/${id(workspace)}/changes`, { change, digest });
 
 export const readAsk = (ask: string) => request<AskView>("GET", `asks/${id(ask)}`);
 export const readAsks = (filter: { state?: Phase; session?: string; workspace?: string; limit?: number; before?: string }) =>

@@ -123,40 +123,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/audit/chains": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Lists the chains: how long they are, and how each was found when it was last followed. */
-        get: operations["list_chains"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/audit/search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Looks through one workspace's audit, newest entries first. A page looks at a bounded number of entries. */
-        get: operations["search_audit"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/audit/verify": {
         parameters: {
             query?: never;
@@ -327,26 +293,6 @@ export interface paths {
          *     `reset` says that events are missing: read everything again.
          */
         get: operations["follow_events"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/figures": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Tells how many asks there were in the last days, how long people took, who answered what, and whether in time. The
-         *     newest 500,000 asks are counted at most.
-         */
-        get: operations["show_figures"];
         put?: never;
         post?: never;
         delete?: never;
@@ -686,23 +632,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/rules/{id}/expire": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Has a rule end in a while. Its end can be brought forward, and never put off. */
-        post: operations["expire_rule"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/sessions": {
         parameters: {
             query?: never;
@@ -869,6 +798,150 @@ export interface paths {
         /** Lists the workspaces and how their engines stand. */
         get: operations["list_workspaces"];
         put?: never;
+        /** Serves a folder from now on, and after the next start too. */
+        post: operations["add_workspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Removes a workspace: everything that runs in it is ended, what waits there is withdrawn. Its files and its ledger
+         *     stay.
+         */
+        delete: operations["remove_workspace"];
+        options?: never;
+        head?: never;
+        /** Calls a workspace otherwise. */
+        patch: operations["rename_workspace"];
+        trace?: never;
+    };
+    "/api/v1/workspaces/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Proposes a change that was looked at. It is written when somebody else allows it, or at once where nobody has to be
+         *     asked.
+         */
+        post: operations["propose_change"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{id}/changes/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tells what a change would come to. Nothing is changed by it. */
+        post: operations["preview_change"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{id}/engine/reload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Has the engine of a workspace read its configuration anew. What it is doing there ends. */
+        post: operations["reload_engine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{id}/engine/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Has the engine of a workspace end, with everything that it started, and begin another life. */
+        post: operations["restart_engine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows everything of a workspace that another one could take in, and what of it looks like a secret. */
+        get: operations["export_workspace"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{id}/holdings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows what a workspace holds for its agents: configuration, skills, commands, plugins, MCP servers. */
+        get: operations["show_holdings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{id}/skills/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a skill with its text. */
+        get: operations["show_skill"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -1030,21 +1103,6 @@ export interface components {
             reason?: string | null;
             scope?: components["schemas"]["Scope"] | null;
         };
-        /** @description What one person answered. */
-        AnswererView: {
-            /** @description Who. */
-            actor: components["schemas"]["Actor"];
-            /**
-             * Format: int64
-             * @description How often yes.
-             */
-            allowed: number;
-            /**
-             * Format: int64
-             * @description How often no.
-             */
-            denied: number;
-        };
         AskId: string;
         /** @description A page of asks, newest first. */
         AskList: {
@@ -1150,21 +1208,6 @@ export interface components {
             /** @description The workspace whose chain it is in. */
             workspace: components["schemas"]["WorkspaceId"];
         };
-        /** @description A page of what was found in one workspace's audit, newest first. */
-        AuditFound: {
-            /** @description The entries. */
-            entries: components["schemas"]["AuditEntry"][];
-            /**
-             * Format: int64
-             * @description How many entries were looked at.
-             */
-            looked_at: number;
-            /**
-             * Format: int64
-             * @description Pass it as `before` to look further back; absent when all was looked at.
-             */
-            next?: number | null;
-        };
         /** @description A page of one workspace's audit, oldest first. */
         AuditList: {
             /** @description The entries. */
@@ -1189,6 +1232,11 @@ export interface components {
             /** @description The workspace whose chain it is. */
             workspace: components["schemas"]["WorkspaceId"];
         };
+        /**
+         * @description Whose something is.
+         * @enum {string}
+         */
+        Belongs: "workspace" | "user";
         /** @description What a job is doing, and since when. */
         Breadcrumb: {
             /** @description Since when it has been doing that. */
@@ -1196,35 +1244,53 @@ export interface components {
             /** @description One line: `bash: cargo test`, or `waiting for you: edit src/a.rs`. */
             text: string;
         };
-        /** @description The chains. */
-        ChainList: {
-            /** @description The chains. */
-            chains: components["schemas"]["ChainView"][];
+        /** @description What became of a proposal. */
+        ChangeOutcome: {
+            /** @description The ask. */
+            ask: components["schemas"]["AskView"];
+            /** @enum {string} */
+            outcome: "asked";
+        } | {
+            /** @description Identifies what was written. */
+            digest: string;
+            /** @enum {string} */
+            outcome: "written";
+        } | {
+            /** @enum {string} */
+            outcome: "unchanged";
         };
-        /** @description How a chain was found. */
-        ChainVerified: {
-            /** @description When. */
-            at: components["schemas"]["Timestamp"];
-            /** @description Where and how it is broken. */
-            broken?: string | null;
+        /** @description Looks at a change before it is proposed. */
+        ChangePreviewRequest: {
+            /** @description The change. */
+            change: components["schemas"]["NewChange"];
             /**
-             * Format: int64
-             * @description How many entries it had then; none if it was broken.
+             * @description The digest of the file that was read before; `none` if there was no file. Whether it is another now is only
+             *     told if this is said.
              */
-            entries: number;
-            /** @description Whether it was whole. */
-            whole: boolean;
+            read?: string | null;
         };
-        /** @description A chain of the audit. */
-        ChainView: {
-            /**
-             * Format: int64
-             * @description How many entries it has.
-             */
-            entries: number;
-            verified?: components["schemas"]["ChainVerified"] | null;
-            /** @description The workspace whose chain it is; the server's own has an id of zeros. */
-            workspace: components["schemas"]["WorkspaceId"];
+        /** @description What a change would come to. */
+        ChangePreviewView: {
+            /** @description What it is called in the audit. */
+            action: string;
+            /** @description Whether somebody else has to allow it. */
+            asked: boolean;
+            /** @description Whether anything would be different. */
+            changed: boolean;
+            /** @description Identifies the files as they are and as they would be; a proposal names it. */
+            digest: string;
+            /** @description The change of each file. */
+            files: components["schemas"]["FileDiff"][];
+            newer?: components["schemas"]["NewerFileView"] | null;
+            /** @description What it does, in a sentence. */
+            summary: string;
+        };
+        /** @description Proposes a change that was looked at. */
+        ChangeProposal: {
+            /** @description The change. */
+            change: components["schemas"]["NewChange"];
+            /** @description The digest of its preview: what was seen is what is proposed. */
+            digest: string;
         };
         /** @description A file that a job changed. */
         ChangedFile: {
@@ -1284,6 +1350,32 @@ export interface components {
             /** @description To what. */
             value: components["schemas"]["SettingValue"];
         };
+        /** @description A command. */
+        CommandView: {
+            /** @description Which agent is to do it. */
+            agent?: string | null;
+            /** @description What it is for. */
+            description?: string | null;
+            /** @description Which model is to do it. */
+            model?: string | null;
+            /** @description What it is called, without a slash. */
+            name: string;
+            /** @description Whether it is done apart from the conversation. */
+            subtask: boolean;
+            /** @description What is prompted. */
+            template: string;
+        };
+        /** @description opencode's configuration as it is written. */
+        ConfigFile: {
+            /** @description Identifies it; nothing if there is none. */
+            digest?: string | null;
+            /** @description Where it is, or would be. */
+            path: string;
+            /** @description What is wrong with it. */
+            problems: components["schemas"]["TextProblem"][];
+            /** @description The whole file, JSON with comments; nothing if there is none. */
+            text?: string | null;
+        };
         /** @description Something that can be set. */
         ConfigOption: components["schemas"]["Setting"] & {
             /** @description What it is about, in the agent's word. */
@@ -1309,13 +1401,6 @@ export interface components {
             amount: number;
             /** @description In which currency, as `USD`. */
             currency: string;
-        };
-        /** @description Figures about one day. */
-        DayView: components["schemas"]["FatesView"] & {
-            /** @description When it begins. */
-            from: components["schemas"]["Timestamp"];
-            /** @description How long people took. */
-            waits: components["schemas"]["WaitsView"];
         };
         /** @description The carrying of one answer to its engine. */
         Delivery: components["schemas"]["DeliveryState"] & {
@@ -1641,6 +1726,11 @@ export interface components {
             /** @enum {string} */
             type: "engine.changed";
         } | {
+            /** @description What became of it. */
+            change: components["schemas"]["WorkspaceChange"];
+            /** @enum {string} */
+            type: "workspace.changed";
+        } | {
             /** @description Which. */
             rule: components["schemas"]["RuleId"];
             /** @enum {string} */
@@ -1691,69 +1781,18 @@ export interface components {
             /** @enum {string} */
             kind: "nothing_written";
         };
+        /** @description Everything of a workspace that another one could take in. */
+        ExportView: {
+            /** @description All of it: what an import takes. */
+            export: Record<string, never>;
+            /** @description What in it looks like a secret; never the secret. */
+            warnings: components["schemas"]["SecretWarning"][];
+        };
         /**
          * @description Why a job failed, for programs.
          * @enum {string}
          */
         FailureCode: "provider" | "provider_retrying" | "denied" | "ask_expired" | "engine_unavailable" | "engine_gone" | "engine_refused" | "not_resumable" | "worktree" | "deadline" | "idle" | "tool_stuck" | "ask_lost" | "internal";
-        /** @description What became of asks. */
-        FatesView: {
-            /**
-             * Format: int64
-             * @description A person said yes.
-             */
-            allowed: number;
-            /**
-             * Format: int64
-             * @description A rule said yes.
-             */
-            allowed_by_rule: number;
-            /**
-             * Format: int64
-             * @description All of them.
-             */
-            asks: number;
-            /**
-             * Format: int64
-             * @description A person said no.
-             */
-            denied: number;
-            /**
-             * Format: int64
-             * @description A rule said no.
-             */
-            denied_by_rule: number;
-            /**
-             * Format: int64
-             * @description Nobody answered in time.
-             */
-            expired: number;
-            /**
-             * Format: int64
-             * @description They wait.
-             */
-            open: number;
-            /**
-             * Format: int64
-             * @description Nobody could answer any more.
-             */
-            withdrawn: number;
-        };
-        /** @description Figures about the asks of the last days. */
-        FiguresView: {
-            /** @description Whether all asks of these days were counted; otherwise the oldest days are missing, for there were too many. */
-            complete: boolean;
-            /** @description The days, oldest first, by when their asks were opened. */
-            days: components["schemas"]["DayView"][];
-            /** @description Who answered how many, the busiest first; rules are not among them. */
-            people: components["schemas"]["AnswererView"][];
-            /** @description Whether people answered in time. */
-            slo: components["schemas"]["SloView"];
-            /** @description What became of what each tool wanted, the one most asked for first. */
-            tools: components["schemas"]["ToolView"][];
-            /** @description How long people took over all of them. */
-            waits: components["schemas"]["WaitsView"];
-        };
         /** @description A change of a file. */
         FileDiff: {
             /** @description The change, as a unified diff. */
@@ -1807,6 +1846,21 @@ export interface components {
         Health: {
             /** @description `ok`, or what is wrong. */
             status: string;
+        };
+        /** @description What a workspace holds for its agents. */
+        HoldingsView: {
+            /** @description The commands of the workspace. */
+            commands: components["schemas"]["CommandView"][];
+            /** @description opencode's configuration. */
+            config: components["schemas"]["ConfigFile"];
+            /** @description The MCP servers that count there; none if the configuration cannot be read. */
+            mcp: components["schemas"]["McpView"][];
+            /** @description The plugins that count there; none if the configuration cannot be read. */
+            plugins: components["schemas"]["PluginView"][];
+            /** @description The skills that count there, the user's own among them. */
+            skills: components["schemas"]["SkillView"][];
+            /** @description How changes are made here. */
+            writes: components["schemas"]["WritesView"];
         };
         /** @description What a finished piece of a transcript is. */
         Item: {
@@ -2044,6 +2098,19 @@ export interface components {
             /** @description The glob. */
             pattern: string;
         };
+        /** @description An MCP server. */
+        McpView: {
+            /** @description Whose it is. */
+            belongs: components["schemas"]["Belongs"];
+            /** @description What opencode is told of it. */
+            config: Record<string, never>;
+            /** @description Whether the configuration denies everything that it offers. */
+            denied: boolean;
+            /** @description Whether opencode may start it. */
+            enabled: boolean;
+            /** @description What it is called. */
+            name: string;
+        };
         /** @description Who the caller is and what it may do. */
         Me: {
             /** @description Who. */
@@ -2052,7 +2119,6 @@ export interface components {
             grants: components["schemas"]["Grants"];
             /** @description Where it calls from. */
             surface: components["schemas"]["Surface"];
-            token?: components["schemas"]["TokenId"] | null;
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
         /** @description Something to send along with a prompt: at most ten, each of at most 5 MiB, all of at most 20 MiB. */
@@ -2077,6 +2143,83 @@ export interface components {
             media_type: string;
             /** @description What it is called. */
             name?: string | null;
+        };
+        /** @description A change of what a workspace holds. */
+        NewChange: {
+            /** @enum {string} */
+            kind: "write_config";
+            /** @description JSON with comments. */
+            text: string;
+        } | {
+            /** @description What it says. */
+            body: string;
+            /** @description What it is for. */
+            description: string;
+            /** @enum {string} */
+            kind: "set_skill";
+            /** @description What it is called: small letters and digits, with single dashes. */
+            name: string;
+        } | {
+            /** @enum {string} */
+            kind: "delete_skill";
+            /** @description What it is called. */
+            name: string;
+        } | {
+            /** @description Which agent is to do it. */
+            agent?: string | null;
+            /** @description What it is for. */
+            description?: string | null;
+            /** @enum {string} */
+            kind: "set_command";
+            /** @description Which model is to do it. */
+            model?: string | null;
+            /** @description What it is called. */
+            name: string;
+            /** @description Whether it is done apart from the conversation. */
+            subtask?: boolean;
+            /** @description What is prompted. */
+            template: string;
+        } | {
+            /** @enum {string} */
+            kind: "delete_command";
+            /** @description What it is called. */
+            name: string;
+        } | {
+            /** @enum {string} */
+            kind: "add_plugin";
+            /** @description As opencode names it. */
+            spec: string;
+        } | {
+            /** @enum {string} */
+            kind: "remove_plugin";
+            /** @description With or without its version. */
+            spec: string;
+        } | {
+            /** @description What opencode is told of it: `type` is `local` with a `command`, or `remote` with a `url`. */
+            config: Record<string, never>;
+            /** @enum {string} */
+            kind: "set_mcp";
+            /** @description What it is called. */
+            name: string;
+        } | {
+            /** @description Whether opencode may start it. */
+            enabled: boolean;
+            /** @enum {string} */
+            kind: "enable_mcp";
+            /** @description What it is called. */
+            name: string;
+        } | {
+            /** @enum {string} */
+            kind: "remove_mcp";
+            /** @description What it is called. */
+            name: string;
+        } | {
+            /** @description The export. */
+            export: Record<string, never>;
+            /** @enum {string} */
+            kind: "import";
+            /** @description Whether what is there goes; if not, only what has the same name does. */
+            replace?: boolean;
         };
         /** @description Hands an ask in. */
         NewDoorAsk: {
@@ -2214,6 +2357,20 @@ export interface components {
             role: components["schemas"]["Role"];
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
+        /** @description Serves a folder. */
+        NewWorkspace: {
+            /** @description What it is called; as its folder is, if it is not said. */
+            name?: string | null;
+            /** @description The folder, as an absolute path on the server's machine. */
+            path: string;
+        };
+        /** @description A file that changed since it was read. */
+        NewerFileView: {
+            /** @description Identifies it; nothing if it is gone. */
+            digest?: string | null;
+            /** @description What is in it; nothing if it is gone, or no text. */
+            text?: string | null;
+        };
         /** @description Something that one target is told. */
         Notification: {
             /** @description When that happened. */
@@ -2315,8 +2472,6 @@ export interface components {
             expires_at: components["schemas"]["Timestamp"];
             /** @description A link that carries the code in its fragment, which no server and no log gets to see. */
             link: string;
-            /** @description The same for another device, if the server knows of a name under which one reaches it. */
-            remote_link?: string | null;
         };
         /** @description A step of a plan. */
         PlanStep: {
@@ -2324,6 +2479,15 @@ export interface components {
             status: components["schemas"]["StepStatus"];
             /** @description What is to be done. */
             text: string;
+        };
+        /** @description A plugin. */
+        PluginView: {
+            /** @description Whose it is. */
+            belongs: components["schemas"]["Belongs"];
+            /** @description Its file, if it is one; it cannot be changed here then. */
+            path?: string | null;
+            /** @description How opencode names it. */
+            spec: string;
         };
         /** @description Something to say to an agent. */
         PromptRequest: {
@@ -2367,6 +2531,11 @@ export interface components {
             /** @description What is sent when it is chosen. */
             label: string;
         };
+        /** @description Calls a workspace otherwise. */
+        RenameWorkspace: {
+            /** @description What it is called from now on. */
+            name: string;
+        };
         /** @description What a job goes on with. */
         Resume: {
             /** @description The session of an earlier job. */
@@ -2398,14 +2567,6 @@ export interface components {
             verdict: components["schemas"]["Verdict"];
             /** @description The workspace it is for. */
             workspace: components["schemas"]["WorkspaceId"];
-        };
-        /** @description Has a rule end in a while. */
-        RuleEnd: {
-            /**
-             * Format: int64
-             * @description In how many seconds, which has to be before it ends by itself.
-             */
-            expires_in_s: number;
         };
         RuleId: string;
         /** @description The rules, newest first. */
@@ -2482,6 +2643,13 @@ export interface components {
          * @enum {string}
          */
         Scope: "session" | "workspace";
+        /** @description That a part of an export looks as if a secret were in it. */
+        SecretWarning: {
+            /** @description What looks like a secret there. */
+            detail: string;
+            /** @description Which part it is. */
+            label: string;
+        };
         /** @description One of several. */
         Selection: {
             /** @description Which ones it can be. */
@@ -2618,6 +2786,24 @@ export interface components {
          * @enum {string}
          */
         SignIn: "seen" | "not_seen" | "unknown";
+        /** @description A skill with its text. */
+        SkillDetail: components["schemas"]["SkillView"] & {
+            /** @description What it says, without what stands before it. */
+            body: string;
+            /** @description Identifies its file. */
+            digest: string;
+        };
+        /** @description A skill. */
+        SkillView: {
+            /** @description Whether it can be changed here. */
+            belongs: components["schemas"]["Belongs"];
+            /** @description What it is for. */
+            description: string;
+            /** @description What it is called. */
+            name: string;
+            /** @description Where its text is. */
+            path: string;
+        };
         /** @description A command that can begin a prompt. */
         SlashCommand: {
             /** @description What it does. */
@@ -2626,25 +2812,6 @@ export interface components {
             hint?: string;
             /** @description Its name, without the slash. */
             name: string;
-        };
-        /** @description Whether people answered in time. */
-        SloView: {
-            /**
-             * Format: int64
-             * @description How many asks wanted a person's answer within it. What a rule answered and what was withdrawn is not among them,
-             *     nor what still waits and is not late; what nobody answered is.
-             */
-            counted: number;
-            /**
-             * Format: int64
-             * @description How many of these were answered in time.
-             */
-            in_time: number;
-            /**
-             * Format: int64
-             * @description The time that an answer may take.
-             */
-            target_s: number;
         };
         /**
          * @description Where a step of a plan stands.
@@ -2723,14 +2890,21 @@ export interface components {
             /** @description The workspaces, by path or name; every one if none is named. */
             workspaces: string[];
         };
+        /** @description Something that is wrong with a text, and where. */
+        TextProblem: {
+            /** @description The column in it, from 1. */
+            column: number;
+            /** @description The line, from 1. */
+            line: number;
+            /** @description What is wrong. */
+            message: string;
+        };
         /** Format: date-time */
         Timestamp: string;
         /** @description A token, without its secret. */
         Token: {
             /** @description Who acts with it. */
             actor: components["schemas"]["Actor"];
-            /** @description What it is used on, as far as that is known. */
-            device?: string | null;
             expires_at?: components["schemas"]["Timestamp"] | null;
             /** @description What it lets its actor do. */
             grants: components["schemas"]["Grants"];
@@ -2743,7 +2917,6 @@ export interface components {
             /** @description What people call it. */
             name: string;
             revoked_at?: components["schemas"]["Timestamp"] | null;
-            seen_at?: components["schemas"]["Timestamp"] | null;
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
         TokenId: string;
@@ -2769,11 +2942,6 @@ export interface components {
          * @enum {string}
          */
         ToolStatus: "pending" | "running" | "completed" | "failed";
-        /** @description What became of what one tool wanted. */
-        ToolView: components["schemas"]["FatesView"] & {
-            /** @description The tool. */
-            tool: string;
-        };
         /** @description A piece of a transcript in its place. */
         TranscriptItem: components["schemas"]["Item"] & {
             /** @description When it was first seen. */
@@ -2886,24 +3054,6 @@ export interface components {
          * @enum {string}
          */
         Verdict: "allow" | "deny";
-        /** @description How long people took, in whole seconds. */
-        WaitsView: {
-            /**
-             * Format: int64
-             * @description How many answers this is about.
-             */
-            answers: number;
-            /**
-             * Format: int64
-             * @description Half of them took no longer.
-             */
-            p50_s?: number | null;
-            /**
-             * Format: int64
-             * @description Nine in ten took no longer.
-             */
-            p90_s?: number | null;
-        };
         /** @description A folder on the host in which agents work. */
         Workspace: {
             /** @description When it was added. */
@@ -2915,6 +3065,11 @@ export interface components {
             /** @description Where it is, resolved. */
             path: string;
         };
+        /**
+         * @description What became of a workspace.
+         * @enum {string}
+         */
+        WorkspaceChange: "added" | "renamed" | "removed" | "written";
         WorkspaceId: string;
         /** @description The workspaces that this server serves. */
         WorkspaceList: {
@@ -2942,6 +3097,18 @@ export interface components {
          * @enum {string}
          */
         WorktreeFate: "open" | "kept" | "discarded";
+        /**
+         * @description Who is asked before the files of a workspace are written.
+         * @enum {string}
+         */
+        WritesMode: "ask" | "auto" | "read_only";
+        /** @description How changes are made in a workspace. */
+        WritesView: {
+            /** @description Whether the caller's own changes wait for somebody else. */
+            asked: boolean;
+            /** @description Who is asked before files are written. */
+            mode: components["schemas"]["WritesMode"];
+        };
     };
     responses: never;
     parameters: never;
@@ -3681,221 +3848,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditList"];
-                };
-            };
-            /** @description The request cannot be understood. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description No token, or one that opens nothing. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description A grant is missing, or the request came from a place that may not call. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description There is no such thing. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description A value cannot be. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description Something failed here. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-        };
-    };
-    list_chains: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChainList"];
-                };
-            };
-            /** @description The request cannot be understood. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description No token, or one that opens nothing. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description A grant is missing, or the request came from a place that may not call. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description Something failed here. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-        };
-    };
-    search_audit: {
-        parameters: {
-            query?: {
-                /** @description Whose chain; the first workspace's if it is not said. */
-                workspace?: components["schemas"]["WorkspaceId"];
-                /** @description Only those before this place: the `next` of the page before. */
-                before?: number;
-                /** @description How many; 50 if it is not said. */
-                limit?: number;
-                /** @description What is in the name of who did it. */
-                actor?: string;
-                /** @description What was done, such as `ask.answer`, or what it begins with, such as `ask`. */
-                action?: string;
-                /** @description What is anywhere in the entry. */
-                text?: string;
-                /** @description Not before this time. */
-                since?: components["schemas"]["Timestamp"];
-                /** @description Before this time. */
-                until?: components["schemas"]["Timestamp"];
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AuditFound"];
                 };
             };
             /** @description The request cannot be understood. */
@@ -5243,130 +5195,6 @@ export interface operations {
             };
             /** @description A grant is missing, or the request came from a place that may not call. */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description A value cannot be. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description Something failed here. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-        };
-    };
-    show_figures: {
-        parameters: {
-            query?: {
-                /** @description Only of this workspace; of all that the caller may see if it is not said. */
-                workspace?: components["schemas"]["WorkspaceId"];
-                /** @description How many days, today included; 30 if it is not said. */
-                days?: number;
-                /** @description How many minutes the caller's days begin before those of Greenwich; none if it is not said. */
-                utc_offset_min?: number;
-                /** @description How many seconds an answer may take; 300 if it is not said. */
-                target_s?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FiguresView"];
-                };
-            };
-            /** @description The request cannot be understood. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description No token, or one that opens nothing. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description A grant is missing, or the request came from a place that may not call. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description There is no such thing. */
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8090,175 +7918,6 @@ export interface operations {
             };
         };
     };
-    expire_rule: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: components["schemas"]["RuleId"];
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RuleEnd"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Rule"];
-                };
-            };
-            /** @description The request cannot be understood. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description No token, or one that opens nothing. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description A grant is missing, or the request came from a place that may not call. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description There is no such thing. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description The body took too long to arrive. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description The body is not said to be JSON. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description The body says something that cannot be. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-            /** @description Something failed here. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description What kind of error it is. */
-                        code: components["schemas"]["ErrorCode"];
-                        /** @description More for programs; its fields depend on the code. */
-                        details?: Record<string, never>;
-                        /** @description What is wrong and what to do, for people. */
-                        message: string;
-                    };
-                };
-            };
-        };
-    };
     list_sessions: {
         parameters: {
             query?: {
@@ -9863,6 +9522,1463 @@ export interface operations {
             };
             /** @description A grant is missing, or the request came from a place that may not call. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    add_workspace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWorkspace"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkspaceView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It does not go with how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    remove_workspace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It does not go with how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    rename_workspace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameWorkspace"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkspaceView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It does not go with how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    propose_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeProposal"];
+            };
+        };
+        responses: {
+            /** @description It is written, or there was nothing to write */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeOutcome"];
+                };
+            };
+            /** @description It waits for somebody else */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeOutcome"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It would come to something else by now; `details.preview` tells what */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Too many long bodies at once; try again */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    preview_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangePreviewRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangePreviewView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It does not go with how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Too many long bodies at once; try again */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    reload_engine: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    restart_engine: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is under way; `engine.changed` tells the rest */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    export_workspace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExportView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_holdings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HoldingsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    show_skill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["WorkspaceId"];
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillDetail"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -100,6 +100,19 @@ export type EnginePhase = Named<"EnginePhase">;
 export type WorkspaceView = Named<"WorkspaceView">;
 export type AlarmView = Named<"AlarmView">;
 
+export type Holdings = Named<"HoldingsView">;
+export type SkillView = Named<"SkillView">;
+export type SkillDetail = Named<"SkillDetail">;
+export type CommandView = Named<"CommandView">;
+export type PluginView = Named<"PluginView">;
+/** What opencode is told of an MCP server may be anything that its configuration holds. */
+export type McpView = Omit<Named<"McpView">, "config"> & { config: Record<string, unknown> };
+export type TextProblem = Named<"TextProblem">;
+export type NewChange = Schemas["NewChange"];
+export type ChangePreview = Named<"ChangePreviewView">;
+export type ChangeOutcome = Named<"ChangeOutcome">;
+export type Export = Named<"ExportView">;
+
 /** Something that happened and is in the ledger. */
 export type Event = Named<"Event">;
 export type EventBody = Named<"EventBody">;

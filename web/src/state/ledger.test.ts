@@ -31,6 +31,18 @@ test("a change of settings has them read, and nothing else", () => {
   expect(told).toEqual({ ledger: EMPTY, readings: [{ of: "settings", session: "session_1" }] });
 });
 
+test("what is written in a workspace is counted, whoever wrote it; what else becomes of one is read", () => {
+  const written = announce(EMPTY, event({ type: "workspace.changed", change: "written" }));
+  expect(written).toEqual({ ledger: { ...EMPTY, written: { ws_1: 1 } }, readings: [] });
+  const removed = announce(EMPTY, event({ type: "workspace.changed", change: "removed" }));
+  expect(removed).toEqual({ ledger: EMPTY, readings: [{ of: "workspaces" }] });
+  const write = sampleWrite();
+  const changed = (state: AskView["state"]) => event({ type: "ask.changed", ask: write.id, session: write.session, state });
+  const known = withAsk(EMPTY, write);
+  expect(announce(known, changed("answered")).ledger.written).toEqual({});
+  expect(announce(known, changed("delivered")).ledger.written).toEqual({ [write.workspace]: 1 });
+});
+
 test("an ask is opened, answered and delivered as the ledger says", () => {
   const opened = announce(EMPTY, event({ type: "ask.opened", ask: "ask_1", session: "session_1", tool: "bash" }));
   expect(opened.readings).toEqual([

@@ -12,9 +12,11 @@ export interface Ledger {
   jobs: Readonly<Record<string, JobView>>;
   workspaces: readonly WorkspaceView[];
   alarms: readonly AlarmView[];
+  /** How often files of each workspace were written since the page was opened. */
+  written: Readonly<Record<string, number>>;
 }
 
-export const EMPTY: Ledger = { asks: {}, sessions: {}, jobs: {}, workspaces: [], alarms: [] };
+export const EMPTY: Ledger = { asks: {}, sessions: {}, jobs: {}, workspaces: [], alarms: [], written: {} };
 
 /** What an event makes it necessary to read. */
 export type Reading =
@@ -37,6 +39,9 @@ export function announce(ledger: Ledger, event: Event): { ledger: Ledger; readin
         known !== undefined && isForward(known.state, event.state)
           ? withAsk(ledger, { ...known, state: event.state, may_answer: false })
           : ledger;
+      if (known?.door === "workspace" && event.state === "delivered") {
+        return { ledger: withWrite(next, known.workspace), readings: [{ of: "ask", id: event.ask }] };
+      }
       return { ledger: next, readings: [{ of: "ask", id: event.ask }] };
     }
     case "session.changed": {
@@ -64,6 +69,11 @@ export function announce(ledger: Ledger, event: Event): { ledger: Ledger; readin
       };
     case "job.changed":
       return { ledger, readings: [{ of: "job", id: event.job }] };
+    case "workspace.changed":
+      return {
+        ledger: event.change === "written" ? withWrite(ledger, event.workspace) : ledger,
+        readings: event.change === "written" ? [] : [{ of: "workspaces" }],
+      };
     case "alarm.raised":
       return { ledger, readings: [{ of: "alarms" }] };
     case "rule.changed":
@@ -72,6 +82,11 @@ export function announce(ledger: Ledger, event: Event): { ledger: Ledger; readin
       // A newer server may tell of things that this page does not know.
       return { ledger, readings: [] };
   }
+}
+
+/** The ledger after files of a workspace were written. */
+export function withWrite(ledger: Ledger, workspace: string): Ledger {
+  return { ...ledger, written: { ...ledger.written, [workspace]: (ledger.written[workspace] ?? 0) + 1 } };
 }
 
 /** The ledger with an ask as it was read; an older reading than the one known changes nothing. */

@@ -8,7 +8,7 @@ import * as api from "../api/client.ts";
 import { followEvents } from "../api/events.ts";
 import type { AskView, Event, JobView, SessionView, SettingsView } from "../api/types.ts";
 import { isOver, jobsOf } from "./jobs.ts";
-import { announce, EMPTY, openAsks, withAsk, withAsks, withJobs, withSession, withSessions, type Ledger, type Reading } from "./ledger.ts";
+import { announce, EMPTY, openAsks, withAsk, withAsks, withJobs, withSession, withSessions, withWrite, type Ledger, type Reading } from "./ledger.ts";
 import { Reader } from "./reader.ts";
 import { sameParts } from "./settings.ts";
 import { placeOf, SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
@@ -133,6 +133,16 @@ export function wantJob(id: string): void {
 /** Takes in what is set for a session as a response carries it. */
 export function learnSettings(view: SettingsView): void {
   setSettings({ ...settings(), [view.session]: sameParts(settings()[view.session], view) });
+}
+
+/** Reads anew which workspaces there are. */
+export function learnWorkspaces(): void {
+  perform({ of: "workspaces" });
+}
+
+/** Notes that files of a workspace were written from here. */
+export function noteWrite(workspace: string): void {
+  setLedger(withWrite(ledger(), workspace));
 }
 
 /** Reads an ask that is not known yet. */

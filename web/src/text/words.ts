@@ -9,5 +9,6 @@ import { frame } from "./words/frame.ts";
 import { jobs } from "./words/jobs.ts";
 import { ledger } from "./words/ledger.ts";
 import { sessions } from "./words/sessions.ts";
+import { workspaces } from "./words/workspaces.ts";
 
-export const words = { ...frame, ...asks, ...sessions, ...jobs, ...access, ...ledger };
+export const words = { ...frame, ...asks, ...sessions, ...jobs, ...workspaces, ...access, ...ledger };

@@ -5,7 +5,7 @@ import iconUrl from "../icon.svg";
 import { Alarms } from "../parts/alarms.tsx";
 import { Announcer } from "../parts/announcer.tsx";
 import { HeldAnswers } from "../parts/held.tsx";
-import { Board, Keyboard, Lines, Shield, Talk, Tray } from "../parts/icons.tsx";
+import { Board, Keyboard, Lines, Shield, Stack, Talk, Tray } from "../parts/icons.tsx";
 import { Reminders } from "../parts/reminders.tsx";
 import { fragmentOf, route, type Route } from "../router.ts";
 import { inColumn } from "../state/jobs.ts";
@@ -22,6 +22,7 @@ import { Inbox } from "./inbox.tsx";
 import { Jobs } from "./jobs.tsx";
 import { Ledger } from "./ledger.tsx";
 import { Sessions } from "./sessions.tsx";
+import { Workspaces } from "./workspaces.tsx";
 
 /** What each page is shown by. */
 const VIEWS: Readonly<Record<Route["page"], Component>> = {
@@ -32,6 +33,8 @@ const VIEWS: Readonly<Record<Route["page"], Component>> = {
   session: Sessions,
   jobs: Jobs,
   job: Jobs,
+  workspaces: Workspaces,
+  workspace: Workspaces,
   access: Access,
   ledger: Ledger,
 };
@@ -51,6 +54,7 @@ const ENTRIES: readonly Entry[] = [
   { to: { page: "inbox" }, title: words.inbox.title, icon: Tray, waiting: { count: () => openAsks(ledger()).length, says: words.shell.openAsks }, also: "history" },
   { to: { page: "sessions" }, title: words.shell.sessions, icon: Talk },
   { to: { page: "jobs" }, title: words.jobs.title, icon: Board, waiting: { count: () => inColumn(Object.values(ledger().jobs), "waiting").length, says: words.jobs.waiting } },
+  { to: { page: "workspaces" }, title: words.workspaces.title, icon: Stack },
   { to: { page: "access", part: "devices" }, title: words.access.title, icon: Shield },
   { to: { page: "ledger", part: "figures" }, title: words.ledger.title, icon: Lines },
 ];

@@ -192,7 +192,8 @@ impl Driver {
                 | Withdrawal::SiblingDenied { .. }
                 | Withdrawal::AnsweredElsewhere { .. }
                 | Withdrawal::ClientGone
-                | Withdrawal::ServerRestarted => Undeliverable::Forgotten,
+                | Withdrawal::ServerRestarted
+                | Withdrawal::WorkspaceRemoved => Undeliverable::Forgotten,
             };
             self.shared().store.give_up(ask.id, &why, now).await?;
         }

@@ -108,6 +108,8 @@ enum Over {
     Hung,
     /// Nobody needs it any more.
     Released,
+    /// Its workspace is served no more.
+    Removed,
     /// Countersign ends.
     Ending,
 }
@@ -244,6 +246,7 @@ impl Driver {
                             return Ok(Over::Released);
                         }
                     }
+                    Some(Order::Leave) => return Ok(Over::Removed),
                     Some(Order::Set(request, waiter)) => self.take_choice(&request, waiter).await?,
                     // Nobody else holds it: it is replaced only when it is closed.
                     None => return Ok(Over::Ending),
@@ -367,6 +370,7 @@ impl Driver {
                 .unwrap_or_else(|| "it closed its output".to_owned()),
             Over::Hung => "it did not stop when it was told to".to_owned(),
             Over::Released => "its job had ended".to_owned(),
+            Over::Removed => "its workspace was removed".to_owned(),
             Over::Ending => "Countersign was stopped".to_owned(),
         };
         let said = last_words(&self.directory);

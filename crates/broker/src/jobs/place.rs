@@ -105,7 +105,7 @@ impl Broker {
     }
 
     /// Serves a workspace; an engine of ours is started in it when it is needed.
-    async fn serve(&self, path: &str, name: &str) -> Result<Workspace, StoreError> {
+    pub(crate) async fn serve(&self, path: &str, name: &str) -> Result<Workspace, StoreError> {
         let engine = match &self.settings.engine {
             EngineChoice::Start { program, inherit } => EngineChoice::StartWhenCalled {
                 program: program.clone(),
@@ -125,11 +125,13 @@ impl Broker {
 }
 
 fn resolved(directory: &str) -> Result<PathBuf, BrokerError> {
+    folder(directory, "directory")
+}
+
+/// The folder that `directory` leads to, which is there; `field` is where it was said.
+pub(crate) fn folder(directory: &str, field: &'static str) -> Result<PathBuf, BrokerError> {
     let path = Path::new(directory);
-    let problem = |problem: String| BrokerError::Invalid {
-        field: "directory",
-        problem,
-    };
+    let problem = |problem: String| BrokerError::Invalid { field, problem };
     if !path.is_absolute() {
         return Err(problem("must be an absolute path".to_owned()));
     }

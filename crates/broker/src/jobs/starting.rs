@@ -53,6 +53,8 @@ impl From<BrokerError> for Trouble {
             | BrokerError::Forbidden(_)
             | BrokerError::UnfitAnswer(_)
             | BrokerError::UnfitRule(_)
+            | BrokerError::UnfitChange(_)
+            | BrokerError::Changed(_)
             | BrokerError::Conflict(_) => FailureCode::EngineRefused,
         };
         Self::Failed(JobFailure::new(code, sentence(&error)))

@@ -10,7 +10,7 @@ use countersign_store::{Happened, NewAlarm};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{EngineChoice, ForeignAnswer, JobCaps};
+use crate::{ChangeSettings, EngineChoice, ForeignAnswer, JobCaps};
 
 const WORKSPACE: &str = "/home/ada/project";
 
@@ -53,6 +53,7 @@ async fn start(folder: &TempDir, notify: Vec<Target>) -> Broker {
         ask_expiry: None,
         lonely_limit_s: 1,
         notify,
+        changes: ChangeSettings::default(),
     };
     let store = open(folder).await;
     Broker::start(store, settings, Clock::System).await.unwrap()

@@ -1,8 +1,9 @@
-//! The supervisors of all workspaces, which come and go while the server runs.
+//! The supervisors of all workspaces. They come and go while the server runs.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use countersign_core::id::WorkspaceId;
+use countersign_core::session::Workspace;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::Supervisor;
@@ -18,7 +19,7 @@ struct Inner {
     adding: Mutex<()>,
 }
 
-/// The right to add one or to take one out, which only one has at a time.
+/// The right to change which there are, which only one has at a time.
 pub(crate) struct Adding<'a> {
     inner: &'a Inner,
     _alone: MutexGuard<'a, ()>,
@@ -38,7 +39,7 @@ impl Supervisors {
         found.cloned()
     }
 
-    /// Waits for the right to add one or to take one out.
+    /// Waits for the right to change which there are.
     pub(crate) async fn adding(&self) -> Adding<'_> {
         Adding {
             _alone: self.0.adding.lock().await,
@@ -50,24 +51,30 @@ impl Supervisors {
 impl Adding<'_> {
     /// Adds one.
     pub(crate) fn push(&mut self, supervisor: Supervisor) {
-        let mut list = self
-            .inner
-            .list
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        *list = list.iter().cloned().chain([supervisor]).collect();
+        self.change(|list| list.iter().cloned().chain([supervisor]).collect());
     }
 
-    /// Takes the one of `workspace` out.
-    pub(crate) fn take_out(&mut self, workspace: WorkspaceId) -> Option<Supervisor> {
-        let mut list = self
-            .inner
-            .list
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let is_it = |it: &&Supervisor| it.workspace().id == workspace;
-        let taken = list.iter().find(is_it).cloned()?;
-        *list = list.iter().filter(|it| !is_it(it)).cloned().collect();
-        Some(taken)
+    /// Takes one out. It goes on until it is stopped.
+    pub(crate) fn take(&mut self, workspace: WorkspaceId) {
+        let stays = |it: &&Supervisor| it.workspace().id != workspace;
+        self.change(|list| list.iter().filter(stays).cloned().collect());
+    }
+
+    /// Has the one of `workspace` know it as that.
+    pub(crate) fn rename(&mut self, workspace: &Workspace) {
+        let renamed = |it: &Supervisor| {
+            if it.workspace().id == workspace.id {
+                it.renamed(workspace.clone())
+            } else {
+                it.clone()
+            }
+        };
+        self.change(|list| list.iter().map(renamed).collect());
+    }
+
+    fn change(&mut self, change: impl FnOnce(&[Supervisor]) -> Arc<[Supervisor]>) {
+        let list = self.inner.list.write();
+        let mut list = list.unwrap_or_else(PoisonError::into_inner);
+        *list = change(&list);
     }
 }

@@ -11,6 +11,7 @@ use countersign_engine::opencode::{
     ClientError, Endpoint, Launch, Opencode, find_program, is_too_old, too_old,
 };
 use countersign_store::{Engine, Run, StoreError};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::kept::{
@@ -36,6 +37,8 @@ const BACK_OFF: [Duration; 6] = [
 ];
 /// A life that lasts this long was a good one.
 const GOOD_LIFE: Duration = Duration::from_mins(1);
+/// Why a life ended that somebody wanted to end.
+const RESTARTED: &str = "somebody restarted it";
 const PROGRAM: &str = "opencode";
 /// What an engine is called that somebody else runs.
 const ATTACHED: &str = "opencode, attached";
@@ -148,25 +151,33 @@ async fn keep_alive(
         .await?;
     let mut early_ends = 0;
     let mut logged = String::new();
+    let mut restarts = report.restarts.subscribe();
     while !shared.ending.is_cancelled() {
         let began = tokio::time::Instant::now();
+        restarts.mark_unchanged();
         let kept = match adopted.take() {
             Some(kept) => Ok(kept),
             None => launch(shared, report, &engine, program.as_deref(), &inherit).await?,
         };
         let message = match kept {
-            Ok(kept) => live(shared, report, kept).await?,
+            Ok(kept) => live(shared, report, kept, &mut restarts).await?,
             Err(message) => message,
         };
         if shared.ending.is_cancelled() {
             return Ok(());
         }
+        // Whoever wanted another life gets it at once.
+        let is_wanted = restarts.has_changed().unwrap_or(false);
         report.link.send_replace(None);
         report.status(|status| {
             status.phase = EnginePhase::Absent;
             status.run = None;
             status.message.clone_from(&message);
         });
+        if is_wanted {
+            early_ends = 0;
+            continue;
+        }
         // What is wrong is said once, and not with every try.
         if logged != message {
             tracing::warn!("{message}");
@@ -180,6 +191,7 @@ async fn keep_alive(
         let wait = BACK_OFF[early_ends.min(BACK_OFF.len() - 1)];
         tokio::select! {
             () = shared.ending.cancelled() => {}
+            _ = restarts.changed() => {}
             () = tokio::time::sleep(wait) => {}
         }
     }
@@ -242,13 +254,23 @@ async fn launch(
 }
 
 /// One life, from being kept to its end; returns how it ended, as a sentence.
-async fn live(shared: &Shared, report: &Report, kept: Kept) -> Result<String, StoreError> {
+async fn live(
+    shared: &Shared,
+    report: &Report,
+    kept: Kept,
+    restarts: &mut watch::Receiver<u64>,
+) -> Result<String, StoreError> {
     let Kept {
         run,
         keeper,
         directory,
     } = &kept;
-    let why = match ready_link(shared, report, &kept).await {
+    let mut wanted = restarts.clone();
+    let ready = tokio::select! {
+        ready = ready_link(shared, report, &kept) => ready,
+        _ = wanted.changed() => Err(RESTARTED.to_owned()),
+    };
+    let why = match ready {
         Ok(link) => {
             report.status(|status| status.run = Some(run.id));
             let over = CancellationToken::new();
@@ -258,6 +280,7 @@ async fn live(shared: &Shared, report: &Report, kept: Kept) -> Result<String, St
                 tokio::select! {
                     _ = phase.wait_for(|phase| phase.exit().is_some()) => {}
                     () = shared.ending.cancelled() => {}
+                    _ = wanted.changed() => {}
                 }
                 // An orderly stop carries what can be carried no further: the engine is about to end.
                 over.cancel();
@@ -265,7 +288,10 @@ async fn live(shared: &Shared, report: &Report, kept: Kept) -> Result<String, St
             tokio::join!(attending, ended);
             match &*keeper.phase().borrow() {
                 Phase::Exited(exit) => exit.to_string(),
-                Phase::Starting | Phase::Ready { .. } => "Countersign was stopped".to_owned(),
+                Phase::Starting | Phase::Ready { .. } if shared.ending.is_cancelled() => {
+                    shared.why_ending()
+                }
+                Phase::Starting | Phase::Ready { .. } => RESTARTED.to_owned(),
             }
         }
         Err(message) => message,
@@ -284,7 +310,7 @@ async fn live(shared: &Shared, report: &Report, kept: Kept) -> Result<String, St
 async fn ready_link(shared: &Shared, report: &Report, kept: &Kept) -> Result<Link, String> {
     tokio::select! {
         ready = kept.keeper.ready(READY_LIMIT) => ready.map_err(|error| error.to_string())?,
-        () = shared.ending.cancelled() => return Err("Countersign was stopped".to_owned()),
+        () = shared.ending.cancelled() => return Err(shared.why_ending()),
     };
     let spec = KeeperSpec::read(&kept.directory).map_err(|error| error.to_string())?;
     let endpoint = Launch::endpoint(&spec).map_err(|error| error.to_string())?;
@@ -321,7 +347,7 @@ async fn patient_version(
     tokio::select! {
         answered = answer => answered,
         _ = phase.wait_for(|phase| phase.exit().is_some()) => Err("it ended before it answered".to_owned()),
-        () = shared.ending.cancelled() => Err("Countersign was stopped".to_owned()),
+        () = shared.ending.cancelled() => Err(shared.why_ending()),
         () = tokio::time::sleep(READY_LIMIT) => Err(format!("it did not answer for {} s", READY_LIMIT.as_secs())),
     }
 }

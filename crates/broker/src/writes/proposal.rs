@@ -104,7 +104,7 @@ impl Proposal {
 
 impl ProposedFile {
     /// The change, whole, for people to read.
-    fn shown(&self, deadline: Instant) -> FileDiff {
+    pub(crate) fn shown(&self, deadline: Instant) -> FileDiff {
         let text = |content: &Option<Vec<u8>>| match content.as_deref().map(str::from_utf8) {
             None => Ok(None),
             Some(Ok(text)) => Ok(Some(text.to_owned())),

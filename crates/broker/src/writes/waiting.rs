@@ -58,13 +58,13 @@ pub(super) struct Written {
 }
 
 impl Broker {
-    /// Writes a proposal down. `on_its_way` is dropped when everybody can see it, or never will.
+    /// Writes a proposal down. `told` hears of it when everybody can see it.
     pub(super) async fn open_write(
         self,
         workspace: Workspace,
         by: Actor,
         proposal: Proposal,
-        on_its_way: impl Send,
+        told: impl FnOnce(&Ask) + Send,
     ) -> Result<Written, BrokerError> {
         let key = (workspace.id, by.id);
         let now = self.clock.now();
@@ -76,8 +76,8 @@ impl Broker {
         self.writers.known().insert(key, writer);
         let new = proposal.into_ask(by, &workspace, writer, now);
         let (opened, at) = self.store.open_ask_at(new, now).await?;
-        drop(on_its_way);
         let ask = opened.into_ask();
+        told(&ask);
         if matches!(ask.state, AskState::Withdrawn { .. }) {
             // Another server took this life for ended: the next proposal begins another.
             self.writers.known().remove(&key);

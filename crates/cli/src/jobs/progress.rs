@@ -95,6 +95,7 @@ impl Pursuit {
                 | EventBody::SettingsChanged { .. }
                 | EventBody::TurnChanged { .. }
                 | EventBody::EngineChanged { .. }
+                | EventBody::WorkspaceChanged { .. }
                 | EventBody::RuleChanged { .. }
                 | EventBody::AlarmRaised { .. } => {}
             },

@@ -293,6 +293,7 @@ impl Watching {
             | EventBody::SettingsChanged { .. }
             | EventBody::TurnChanged { .. }
             | EventBody::EngineChanged { .. }
+            | EventBody::WorkspaceChanged { .. }
             | EventBody::RuleChanged { .. }
             | EventBody::AlarmRaised { .. } => {}
         }

@@ -242,6 +242,7 @@ impl<'a, 'b> Live<'a, 'b> {
                 return Ok(None);
             }
             EventBody::EngineChanged { .. }
+            | EventBody::WorkspaceChanged { .. }
             | EventBody::JobChanged { .. }
             | EventBody::RuleChanged { .. } => return Ok(None),
         };
@@ -271,6 +272,7 @@ impl<'a, 'b> Live<'a, 'b> {
             | EventBody::SessionChanged { .. }
             | EventBody::SettingsChanged { .. }
             | EventBody::EngineChanged { .. }
+            | EventBody::WorkspaceChanged { .. }
             | EventBody::JobChanged { .. }
             | EventBody::RuleChanged { .. }
             | EventBody::AlarmRaised { .. } => {}

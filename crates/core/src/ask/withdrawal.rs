@@ -55,6 +55,8 @@ pub enum Withdrawal {
     ClientGone,
     /// The server was restarted, and the client that waited for it lost its connection.
     ServerRestarted,
+    /// The workspace is served no more.
+    WorkspaceRemoved,
 }
 
 impl Withdrawal {
@@ -73,6 +75,7 @@ impl Withdrawal {
             Self::ServerRestarted => {
                 "the server was restarted, and nobody waits for it any more".to_owned()
             }
+            Self::WorkspaceRemoved => "the workspace was removed".to_owned(),
         }
     }
 }

@@ -4,3 +4,4 @@ mod astray;
 mod forgotten;
 mod gone;
 mod scene;
+mod served;

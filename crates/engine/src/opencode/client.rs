@@ -291,6 +291,13 @@ impl Opencode {
             .map(drop)
     }
 
+    /// Has what the engine knows of a directory thrown away, so that it reads the configuration there anew.
+    pub async fn dispose(&self, directory: &str) -> Result<(), ClientError> {
+        self.send(self.in_directory(Method::POST, "/instance/dispose", directory))
+            .await
+            .map(drop)
+    }
+
     /// The permission requests that wait, each with what was sent.
     pub async fn permissions(
         &self,

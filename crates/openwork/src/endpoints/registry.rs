@@ -134,7 +134,8 @@ pub(crate) async fn remove(
     surface.ensure_writable()?;
     let seat = surface.roster.any(id)?;
     surface.roster.remove(id);
-    surface.broker.remove_workspace(seat.ledger).await?;
+    // Nobody listens to its engine any more; what it asked for is withdrawn.
+    surface.broker.leave_workspace(seat.ledger).await?;
     let deed = Deed {
         action: "workspace.delete",
         target: "workspace".to_owned(),

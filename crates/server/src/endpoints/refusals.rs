@@ -92,3 +92,15 @@ pub(crate) enum Unavailable {
     #[response(status = 503)]
     Unavailable(#[to_schema] ErrorBody),
 }
+
+/// How a request that does not go with how things stand can be refused.
+#[derive(IntoResponses)]
+#[expect(
+    dead_code,
+    reason = "it is read by the OpenAPI document's macros alone"
+)]
+pub(crate) enum Conflicting {
+    /// It does not go with how things stand.
+    #[response(status = 409)]
+    Conflict(#[to_schema] ErrorBody),
+}

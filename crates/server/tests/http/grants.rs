@@ -7,7 +7,9 @@ use countersign_core::ask::Withdrawal;
 use countersign_core::attachment::{Attachment, AttachmentKind};
 use countersign_core::delivery::Evidence;
 use countersign_core::grant::{Grant, Role};
-use countersign_core::id::{AskId, AttachmentId, RuleId, RunId, SessionId, TokenId, TurnId};
+use countersign_core::id::{
+    AskId, AttachmentId, RuleId, RunId, SessionId, TokenId, TurnId, WorkspaceId,
+};
 use countersign_core::notification::{Happening, Occasion};
 use countersign_store::{Attached, Happened, NewTurn, NotificationFilter};
 use http::Method;
@@ -40,9 +42,23 @@ fn wants(operation: &str) -> (Wants, Value) {
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
         | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" | "list_jobs"
-        | "search_transcripts" | "show_job" | "ended_job" | "job_log" | "job_diff"
-        | "list_chains" | "show_figures" => {
-            (Wants::Grant(Read), Value::Null)
+        | "search_transcripts" | "list_chains" | "show_figures" | "show_job" | "ended_job" | "job_log" | "job_diff" | "show_holdings" | "show_skill"
+        | "export_workspace" => (Wants::Grant(Read), Value::Null),
+        "preview_change" => (
+            Wants::Grant(Grant::Propose),
+            json!({ "change": { "kind": "add_plugin", "spec": "notes" } }),
+        ),
+        "propose_change" => (
+            Wants::Grant(Grant::Propose),
+            json!({ "change": { "kind": "add_plugin", "spec": "notes" }, "digest": "0".repeat(64) }),
+        ),
+        "add_workspace" => (
+            Wants::Grant(Administer),
+            json!({ "path": "/home/ada/nowhere" }),
+        ),
+        "rename_workspace" => (Wants::Grant(Administer), json!({ "name": "project" })),
+        "remove_workspace" | "restart_engine" | "reload_engine" => {
+            (Wants::Grant(Administer), Value::Null)
         }
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
         "start_session" | "heal_jobs" | "retry_job" => (Wants::Grant(Prompt), json!({})),
@@ -127,6 +143,12 @@ async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
             stage.session.to_string()
         }
         "show_attachment" => attachment(stage).await,
+        "show_holdings" | "show_skill" | "export_workspace" | "preview_change"
+        | "propose_change" | "rename_workspace" | "restart_engine" | "reload_engine" => {
+            stage.workspace.to_string()
+        }
+        // The one that is there is needed for the rest.
+        "remove_workspace" => WorkspaceId::generate(now()).to_string(),
         "show_job" | "ended_job" | "job_log" | "job_diff" | "cancel_job" | "keep_job"
         | "discard_job" | "prioritise_job" | "retry_job" => job(stage).await,
         "revoke_token" => token(stage).await,

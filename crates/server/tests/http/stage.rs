@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use countersign_broker::{Broker, EngineChoice, ForeignAnswer, JobCaps, Settings, Store, Target};
+use countersign_broker::{
+    Broker, ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, Settings, Store, Target,
+};
 use countersign_core::ask::{Ask, Door, Question, Subject};
 use countersign_core::grant::Role;
 use countersign_core::id::{RunId, SessionId, WorkspaceId};
@@ -49,13 +51,22 @@ impl Stage {
 
     /// A server whose time a test may set.
     pub(crate) async fn at(clock: Clock, settings: ServerSettings) -> Self {
+        Self::made(clock, settings, ChangeSettings::default()).await
+    }
+
+    /// A server that is told how workspaces and their files can be changed.
+    pub(crate) async fn changing(changes: ChangeSettings) -> Self {
+        Self::made(Clock::System, ServerSettings::default(), changes).await
+    }
+
+    async fn made(clock: Clock, settings: ServerSettings, changes: ChangeSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open_sqlite(&directory.path().join("ledger.db"))
             .await
             .unwrap();
-        let broker = Broker::start(store.clone(), broker_settings(&directory), clock)
-            .await
-            .unwrap();
+        let mut inside = broker_settings(&directory);
+        inside.changes = changes;
+        let broker = Broker::start(store.clone(), inside, clock).await.unwrap();
         let workspace = broker.workspaces()[0].0.id;
         let engine = store
             .ensure_engine(workspace, "opencode", now())
@@ -239,6 +250,7 @@ fn broker_settings(directory: &TempDir) -> Settings {
         lonely_limit_s: 60,
         job_caps: JobCaps::default(),
         notify: vec![bell()],
+        changes: ChangeSettings::default(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Transcripts, turns and sessions: written once, rewritten in their place.
 
+use countersign_core::actor::ActorKind;
 use countersign_core::event::EventBody;
 use countersign_core::id::{SessionId, TurnId};
-use countersign_core::session::{Activity, Item, Session, ToolStatus, TurnOutcome};
+use countersign_core::session::{Activity, Item, Session, ToolStatus, TurnOutcome, Workspace};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -234,6 +235,38 @@ async fn a_session_is_known_by_what_its_engine_calls_it() {
             .await
             .unwrap();
         assert_eq!(busy.iter().map(|it| it.id).collect::<Vec<_>>(), [parent]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_workspace_that_somebody_added_is_kept_until_it_is_removed() {
+    each_backend(async |store| {
+        let by = store.actor(ActorKind::Person, "ada", at(1)).await.unwrap();
+        let named = store.ensure_workspace("/a", "one", at(1)).await.unwrap();
+        let added = store.ensure_workspace("/b", "two", at(2)).await.unwrap();
+        store.keep_workspace(&added, &by, at(3)).await.unwrap();
+        let kept = store.kept_workspaces().await.unwrap();
+        assert_eq!(kept, std::slice::from_ref(&added));
+        let renamed = Workspace {
+            name: "other".to_owned(),
+            ..added.clone()
+        };
+        store.rename_workspace(&renamed, &by, at(4)).await.unwrap();
+        let again = store.ensure_workspace("/b", "two", at(5)).await.unwrap();
+        assert_eq!(again.name, "other");
+        store.release_workspace(&renamed, &by, at(6)).await.unwrap();
+        assert_eq!(store.kept_workspaces().await.unwrap(), []);
+        assert_eq!(store.workspace(named.id).await.unwrap(), Some(named));
+        let audit = store.audit(added.id, 0, 10).await.unwrap();
+        let actions: Vec<&str> = audit.iter().map(|it| it.action.as_str()).collect();
+        let expected = [
+            "workspace.add",
+            "workspace.serve",
+            "workspace.rename",
+            "workspace.remove",
+        ];
+        assert_eq!(actions, expected);
     })
     .await;
 }

@@ -1,0 +1,2 @@
+-- Workspaces that somebody added while a server ran: the next server serves them too.
+ALTER TABLE workspaces ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
