@@ -12,6 +12,7 @@ mod engine;
 mod error;
 mod job;
 mod notification;
+mod push;
 mod session;
 mod settings;
 mod token;
@@ -30,6 +31,7 @@ pub use job::{
     HealAction, HealReport, HealRequest, Healed, JobDiff, JobList, JobLog, JobView, NewJob,
 };
 pub use notification::{NotificationList, NotificationsRetried, TargetTest, TargetView};
+pub use push::{NewPushSubscription, PushKeys, PushView};
 pub use session::{ItemList, NewSession, PromptRequest, PromptTaken, SessionList, SessionView};
 pub use settings::{SetRequest, SettingSet, SettingsView};
 pub use token::{

@@ -17,6 +17,7 @@ mod jobs;
 mod kept;
 mod live;
 mod notifications;
+mod push;
 mod rule_preview;
 mod rules;
 mod session_settings;
@@ -39,6 +40,7 @@ pub use error::BrokerError;
 pub use jobs::{Changes, Found, HealWish, HealedJob, JobContext, JobWish};
 pub use live::LiveWords;
 pub use notifications::TargetTried;
+pub use push::PushWish;
 pub use rule_preview::{Foresight, Match, RuleGuess};
 pub use rules::RuleWish;
 pub use session_settings::{SettingMade, SettingsContext};
@@ -51,7 +53,7 @@ pub use writes::{Leave, Proposal, ProposedFile, Verdict};
 // What surfaces get back and wait on is the ledger's own.
 pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
 pub use countersign_engine::opencode::Endpoint;
-pub use countersign_notify::Target;
+pub use countersign_notify::{PushSettings, Target};
 pub use countersign_store::{
     Alarm, Answered, AskFilter, Attached, ChainVerdict, JobFilter, Opened, Record, Store,
     StoreError,
@@ -125,7 +127,8 @@ impl Broker {
         let supervisors = Supervisors::default();
         // Before any engine is taken up: what that asks for is told.
         let notifications =
-            Notifications::take_up(&settings, &store, &clock, &supervisors, &ending).await?;
+            Notifications::take_up(&settings, &store, &clock, &supervisors, (&tasks, &ending))
+                .await?;
         let broker = Self {
             store,
             clock,

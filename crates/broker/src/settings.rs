@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use countersign_engine::acp::agents::AgentEntry;
 use countersign_engine::opencode::Endpoint;
-use countersign_notify::Target;
+use countersign_notify::{PushSettings, Target};
 
 /// What the application is told at its start.
 #[derive(Debug, Clone)]
@@ -33,6 +33,8 @@ pub struct Settings {
     pub job_caps: JobCaps,
     /// Whom to tell of what happens.
     pub notify: Vec<Target>,
+    /// How paired browsers are told.
+    pub push: PushSettings,
 }
 
 /// How many jobs are run at once; the others wait in the queue.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use countersign_broker::{
-    Broker, Endpoint, EngineChoice, ForeignAnswer, JobCaps, Settings as BrokerSettings,
+    Broker, Endpoint, EngineChoice, ForeignAnswer, JobCaps, PushSettings,
+    Settings as BrokerSettings,
 };
 use countersign_cli::discovery::{OPENWORK_SERVERS, data_directory};
 use countersign_core::digest::Digest;
@@ -97,6 +98,7 @@ async fn start(settings: Settings) -> anyhow::Result<(Running, Vec<String>)> {
         lonely_limit_s: LONELY_LIMIT_S,
         job_caps: JobCaps::default(),
         notify: Vec::new(),
+        push: PushSettings::default(),
     };
     let broker = Broker::start(store, broker, Clock::System)
         .await

@@ -12,7 +12,7 @@ use countersign_cli::discovery::ServerFile;
 use countersign_core::time::Clock;
 use countersign_engine::opencode::Endpoint;
 use countersign_openwork::OpenWork;
-use countersign_server::{Presence, ServerSettings};
+use countersign_server::{PathPrefix, Presence, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -87,6 +87,8 @@ pub(crate) async fn start(
         .map(|folder| workspace(folder))
         .collect::<anyhow::Result<_>>()?;
     let notify = notify::targets(config.notify, &workspaces)?;
+    let prefix = config.server.path_prefix.as_deref().unwrap_or_default();
+    let path_prefix = PathPrefix::read(prefix).context("`path_prefix` cannot be used")?;
     let engine = engine_choice(options, &config.engine)?;
     check_names(&config.agents)?;
     let data = match manner {
@@ -123,6 +125,7 @@ pub(crate) async fn start(
         lonely_limit_s: config.engine.lonely_limit_s.unwrap_or(LONELY_LIMIT_S),
         job_caps: config.jobs.caps(),
         notify,
+        push: config.push.settings(&config.server.public_hosts)?,
     };
     let broker = Broker::start(store, settings, Clock::System)
         .await
@@ -130,6 +133,7 @@ pub(crate) async fn start(
     let server = ServerSettings {
         public_hosts: config.server.public_hosts,
         behind_proxy: config.server.behind_proxy,
+        path_prefix,
         ..ServerSettings::default()
     };
     let mut running = Running::begin(broker, data, tcp, server, None)?;

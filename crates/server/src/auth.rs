@@ -2,7 +2,7 @@
 
 mod cookie;
 
-pub(crate) use cookie::{Transport, clear_cookie, set_cookie};
+pub(crate) use cookie::{Place, Transport, clear_cookie, set_cookie};
 
 use std::sync::Arc;
 

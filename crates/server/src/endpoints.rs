@@ -13,6 +13,7 @@ pub(crate) mod health;
 pub(crate) mod jobs;
 pub(crate) mod notifications;
 pub(crate) mod pairing;
+pub(crate) mod push;
 pub(crate) mod refusals;
 pub(crate) mod rules;
 pub(crate) mod sessions;

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::{Proposal, ProposedFile, Verdict};
 use crate::error::BrokerError;
-use crate::{Broker, EngineChoice, ForeignAnswer, JobCaps, Settings};
+use crate::{Broker, EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_mins(1);
@@ -54,6 +54,7 @@ impl Desk {
             lonely_limit_s: 1,
             job_caps: JobCaps::default(),
             notify: Vec::new(),
+            push: PushSettings::default(),
         };
         let broker = Broker::start(store.clone(), settings, Clock::System)
             .await

@@ -1,6 +1,8 @@
 use std::path::Path;
 
-use countersign_broker::{EngineChoice, ForeignAnswer, JobCaps, Settings as BrokerSettings, Store};
+use countersign_broker::{
+    EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings as BrokerSettings, Store,
+};
 use http::header::AUTHORIZATION;
 use serde_json::json;
 
@@ -39,6 +41,7 @@ async fn broker(folder: &Path, settings: &Settings) -> Broker {
         lonely_limit_s: 1,
         job_caps: JobCaps::default(),
         notify: Vec::new(),
+        push: PushSettings::default(),
     };
     Broker::start(store, settings, Clock::System).await.unwrap()
 }

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::routing::get;
 use countersign_api::ErrorCode;
 use countersign_broker::{
-    Broker, EngineChoice, ForeignAnswer, JobCaps, Settings, Store, StoreError,
+    Broker, EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings, Store, StoreError,
 };
 use countersign_core::time::Clock;
 use http::StatusCode;
@@ -33,6 +33,7 @@ async fn server(directory: &TempDir) -> Arc<Server> {
         lonely_limit_s: 60,
         job_caps: JobCaps::default(),
         notify: Vec::new(),
+        push: PushSettings::default(),
     };
     let broker = Broker::start(store, settings, Clock::System).await.unwrap();
     let settings = ServerSettings::default();

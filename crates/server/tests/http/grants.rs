@@ -37,7 +37,13 @@ fn wants(operation: &str) -> (Wants, Value) {
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
         | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" | "list_jobs"
-        | "show_job" | "ended_job" | "job_log" | "job_diff" => (Wants::Grant(Read), Value::Null),
+        | "show_job" | "ended_job" | "job_log" | "job_diff" | "show_push" | "unsubscribe" => {
+            (Wants::Grant(Read), Value::Null)
+        }
+        "subscribe" => (
+            Wants::Grant(Read),
+            json!({ "endpoint": "https://push.example/x", "keys": { "p256dh": "", "auth": "" } }),
+        ),
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
         "start_session" | "heal_jobs" => (Wants::Grant(Prompt), json!({})),
         "hand_in_job" => (

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use countersign_broker::{Broker, EngineChoice, ForeignAnswer, JobCaps, Settings, Store, Target};
+use countersign_broker::{
+    Broker, EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings, Store, Target,
+};
 use countersign_core::ask::{Ask, Door, Question, Subject};
 use countersign_core::grant::Role;
 use countersign_core::id::{RunId, SessionId, WorkspaceId};
@@ -239,6 +241,10 @@ fn broker_settings(directory: &TempDir) -> Settings {
         lonely_limit_s: 60,
         job_caps: JobCaps::default(),
         notify: vec![bell()],
+        push: PushSettings {
+            contact: Some("mailto:ada@example.org".to_owned()),
+            private_endpoints: true,
+        },
     }
 }
 
