@@ -14,6 +14,7 @@ import type {
   NewSession,
   Paired,
   Phase,
+  PushView,
   Rule,
   RulePreview,
   RulePreviewRequest,
@@ -55,7 +56,7 @@ export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function request<T>(method: "GET" | "POST", path: string, body?: unknown, deadline = DEADLINE_MS): Promise<T> {
+async function request<T>(method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: unknown, deadline = DEADLINE_MS): Promise<T> {
   const init: RequestInit = {
     method,
     credentials: "same-origin",
@@ -131,8 +132,8 @@ export const startSession = (wish: NewSession) => request<SessionView>("POST", "
 export const readEarlierSessions = (engine: string, workspace: string) =>
   request<EarlierSessions>("GET", `engines/${id(engine)}/sessions${query({ workspace })}`, undefined, LONG_DEADLINE_MS);
 export const readEngines = async () => (await request<{ engines: EngineOffer[] }>("GET", "engines")).engines;
-export const readItems = async (session: string, after: number) =>
-  (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ after })}`)).items;
+export const readItems = async (session: string, after: number, limit?: number) =>
+  (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ after, limit })}`)).items;
 /** The newest items of a session, a few of them. */
 export const readLastItems = async (session: string, last: number) =>
   (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ last })}`)).items;
@@ -157,6 +158,11 @@ export const cancelTurn = (session: string) => request<SessionView>("POST", `ses
 export const readSettings = (session: string) => request<SettingsView>("GET", `sessions/${id(session)}/settings`);
 export const changeSettings = (session: string, change: SetRequest) =>
   request<SettingsView>("POST", `sessions/${id(session)}/settings`, change);
+
+export const readPush = () => request<PushView>("GET", "push");
+/** Has this browser told of new asks, where its push service said. */
+export const subscribe = (subscription: PushSubscriptionJSON) => request<void>("PUT", "push/subscription", subscription);
+export const unsubscribe = () => request<void>("DELETE", "push/subscription");
 
 export const readAlarms = () => request<AlarmView[]>("GET", "alarms");
 

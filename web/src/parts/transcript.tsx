@@ -8,29 +8,47 @@ import { words } from "../text/words.ts";
 import { AttachmentPiece } from "./attachments.tsx";
 import { DiffView } from "./diff.tsx";
 import { Check, Clock, Cross } from "./icons.tsx";
+import { Long } from "./long.tsx";
 import { SessionLink } from "./requester.tsx";
+import { VirtualList } from "./virtual.tsx";
 import { Visible } from "./visible.tsx";
+
+/** Longer than any line on a screen. */
+const LINE = 500;
 
 export function TranscriptView(props: { transcript: Transcript }) {
   const seqs = createMemo(() => props.transcript.items.map((item) => item.seq));
   const bySeq = createMemo(() => new Map(props.transcript.items.map((item) => [item.seq, item])));
   const live = () => Object.values(props.transcript.live);
   return (
-    <ol class="transcript" aria-label={words.transcript.title}>
+    <VirtualList
+      tag="ol"
+      class="transcript"
+      label={words.transcript.title}
+      each={seqs()}
+      guess={44}
+      after={
+        <Index each={live()}>
+          {(said) => (
+            <li class="piece">
+              <Show
+                when={said().thought}
+                fallback={
+                  <p class="said-text">
+                    <Long text={said().text} isGrowing />
+                  </p>
+                }
+              >
+                <Thought text={said().text} isOpen />
+              </Show>
+            </li>
+          )}
+        </Index>
+      }
+    >
       {/* By number, so that a piece that grows stays the same element: open details stay open. */}
-      <For each={seqs()}>
-        {(seq) => <Show when={bySeq().get(seq)}>{(item) => <Piece item={item()} />}</Show>}
-      </For>
-      <Index each={live()}>
-        {(said) => (
-          <li class="piece">
-            <Show when={said().thought} fallback={<p class="said-text">{said().text}</p>}>
-              <Thought text={said().text} isOpen />
-            </Show>
-          </li>
-        )}
-      </Index>
-    </ol>
+      {(seq) => <Show when={bySeq().get(seq)}>{(item) => <Piece item={item()} />}</Show>}
+    </VirtualList>
   );
 }
 
@@ -48,13 +66,13 @@ function Piece(props: { item: TranscriptItem }) {
               <Show when={follows(props.item)} fallback={<span class="unseen">{words.transcript.prompt} </span>}>
                 <span class="muted">{words.transcript.followUp}</span>
               </Show>
-              <p class="said-text">{said().text}</p>
+              <p class="said-text"><Long text={said().text} /></p>
             </>
           )}
         </Match>
-        <Match when={text("text")}>{(said) => <p class="said-text">{said().text}</p>}</Match>
+        <Match when={text("text")}>{(said) => <p class="said-text"><Long text={said().text} /></p>}</Match>
         <Match when={text("thought")}>{(said) => <Thought text={said().text} />}</Match>
-        <Match when={text("notice")}>{(said) => <p class="notice">{said().text}</p>}</Match>
+        <Match when={text("notice")}>{(said) => <p class="notice"><Long text={said().text} /></p>}</Match>
         <Match when={attached()}>{(attachment) => <AttachmentPiece attachment={attachment()} />}</Match>
         <Match when={plan()}>{(steps) => <PlanSteps plan={steps()} />}</Match>
         <Match when={tool()}>{(call) => <Call call={call()} />}</Match>
@@ -70,7 +88,9 @@ function Thought(props: { text: string; isOpen?: boolean }) {
   return (
     <details class="thought" open={props.isOpen === true}>
       <summary>{words.transcript.thought}</summary>
-      <p class="said-text">{props.text}</p>
+      <p class="said-text">
+        <Long text={props.text} {...(props.isOpen === true ? { isGrowing: true } : {})} />
+      </p>
     </details>
   );
 }
@@ -115,10 +135,10 @@ function Call(props: { call: ToolCall }) {
           <span class="unseen">{words.transcript.calls[props.call.status]}</span>
         </span>
         <code class="call-tool">
-          <Visible text={props.call.tool} />
+          <Visible text={props.call.tool.slice(0, LINE)} />
         </code>
         <code class="call-line">
-          <Visible text={inputLine(props.call.input)} />
+          <Visible text={inputLine(props.call.input).slice(0, LINE)} />
         </code>
       </summary>
       <Show when={child()}>
@@ -130,7 +150,7 @@ function Call(props: { call: ToolCall }) {
       </Show>
       <h4>{words.transcript.input}</h4>
       <pre class="code" tabindex="0">
-        <Visible text={JSON.stringify(props.call.input, null, 2) ?? ""} />
+        <Long text={JSON.stringify(props.call.input, null, 2) ?? ""} />
       </pre>
       <For each={props.call.changes ?? []}>
         {(change) => <DiffView path={change.path} patch={change.patch} />}
@@ -138,7 +158,7 @@ function Call(props: { call: ToolCall }) {
       <Show when={props.call.output !== ""}>
         <h4>{words.transcript.output}</h4>
         <pre class="code" tabindex="0">
-          <Visible text={props.call.output} />
+          <Long text={props.call.output} />
         </pre>
       </Show>
     </details>

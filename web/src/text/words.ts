@@ -3,8 +3,9 @@
  * about. `backticks` mark what is to be read word for word. How an ask and its answer are put into words is in
  * `phrases.ts` and `wants.ts`; what agents say is never here.
  */
+import { app } from "./words/app.ts";
 import { asks } from "./words/asks.ts";
 import { frame } from "./words/frame.ts";
 import { sessions } from "./words/sessions.ts";
 
-export const words = { ...frame, ...asks, ...sessions };
+export const words = { ...frame, ...app, ...asks, ...sessions };

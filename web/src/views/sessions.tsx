@@ -1,11 +1,12 @@
 /* The sessions, and the one that is chosen. */
-import { createMemo, For, Show } from "solid-js";
+import { createMemo, Show } from "solid-js";
 import type { SessionView } from "../api/types.ts";
 import { NewSessionComposer } from "../parts/composer.tsx";
 import { EngineTroubles } from "../parts/engines.tsx";
 import { Back } from "../parts/icons.tsx";
 import { workspaceName } from "../parts/requester.tsx";
 import { Ago } from "../parts/time.tsx";
+import { VirtualList } from "../parts/virtual.tsx";
 import { Visible } from "../parts/visible.tsx";
 import { fragmentOf, goTo, route } from "../router.ts";
 import { holds } from "../state/identity.ts";
@@ -33,14 +34,15 @@ export function Sessions() {
           <h2 id="sessions-title" class="list-title">
             {words.sessions.title}
           </h2>
-          <ul class="rows">
-            <For
-              each={ids()}
-              fallback={<li class="rows-empty">{isLoaded() ? words.sessions.none : words.reading}</li>}
-            >
-              {(id) => <Show when={ledger().sessions[id]}>{(session) => <SessionRow session={session()} isCurrent={chosen() === id} />}</Show>}
-            </For>
-          </ul>
+          <VirtualList
+            class="rows"
+            each={ids()}
+            guess={72}
+            keep={chosen()}
+            fallback={<li class="rows-empty">{isLoaded() ? words.sessions.none : words.reading}</li>}
+          >
+            {(id) => <Show when={ledger().sessions[id]}>{(session) => <SessionRow session={session()} isCurrent={chosen() === id} />}</Show>}
+          </VirtualList>
         </section>
       </div>
       <div class="pane-chosen pane-session">
