@@ -15,7 +15,7 @@ const launch = config.use?.launchOptions ?? {};
 test.use({
   launchOptions: { ...launch, args: [...(launch.args ?? []), "--ignore-certificate-errors"] },
   // What is tried on purpose is told of by the browser.
-  expected: /TrustedHTML/,
+  expected: /TrustedHTML|status of 401/,
 });
 
 const APP: BrowserContextOptions = { serviceWorkers: "allow", ignoreHTTPSErrors: true };

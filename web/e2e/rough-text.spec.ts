@@ -1,5 +1,6 @@
 /* What a hostile agent says changes nothing outside its box, however it is written and however much it is. */
 import type { CDPSession, Page } from "@playwright/test";
+import { pieces, said } from "./support/page.ts";
 import { ROUGH, expect, test } from "./support/rough.ts";
 import { DESK } from "./support/screens.ts";
 
@@ -50,16 +51,16 @@ test("words, calls and asks that try to be more than that stay what they are", a
   });
   page.on("dialog", (dialog) => outside.push(dialog.message()));
   await page.goto(await server.pairingLink("Ada", "owner"));
-  const said = HOSTILE.map((text) => `SAY ${JSON.stringify(`${text}\n\n`)}`);
+  const hostileWords = HOSTILE.map((text) => `SAY ${JSON.stringify(`${text}\n\n`)}`);
   const quiet = await server.begin(ROUGH, 'SAY "Nothing wrong here."');
   await page.goto(`${page.url().split("#")[0]}#/sessions/${quiet}`);
-  await expect(page.getByText("Nothing wrong here.")).toBeVisible();
+  await expect(said(page, "Nothing wrong here.")).toBeVisible();
   const before = await surroundings(page);
 
   const ask = `ASK ${JSON.stringify({ title: HOSTILE.join(" "), input: { command: HOSTILE.join("\n") } })}`;
-  const hostile = await server.begin(ROUGH, ["CALLS 3 1000", ...said, ask].join("\n"));
+  const hostile = await server.begin(ROUGH, ["CALLS 3 1000", ...hostileWords, ask].join("\n"));
   await page.goto(`${page.url().split("#")[0]}#/sessions/${hostile}`);
-  await expect(page.getByText("taken over").first()).toBeVisible();
+  await expect(pieces(page).filter({ hasText: "taken over" }).first()).toBeVisible();
   const asked = page.getByRole("article");
   await expect(asked).toContainText("⟨U+202E⟩");
   await expect(asked).toContainText("<script>");
@@ -75,8 +76,10 @@ test("ten million letters in one breath are told, shown in portions, and scroll"
   await page.goto(await server.pairingLink("Ada", "owner"));
   const session = await server.begin(ROUGH, 'LONG 10000000\nSAY "\\n\\nThe end of it."');
   await page.goto(`${page.url().split("#")[0]}#/sessions/${session}`);
-  const more = page.getByRole("button", { name: /The first 20000 of \d+ characters are shown/ });
-  await expect(more).toBeVisible({ timeout: 60_000 });
+  await expect(page.locator("[data-activity=idle]")).toBeVisible({ timeout: 60_000 });
+  // The server writes so much down in several pieces.
+  const more = page.getByRole("button", { name: /The first 20000 of \d+ characters are shown/ }).first();
+  await expect(more).toBeVisible();
   const cdp = await measure(page);
   expect((await size(cdp)).nodes).toBeLessThan(5_000);
   await more.click();
@@ -91,7 +94,7 @@ test("of a hundred thousand tool calls those in sight are drawn, and the rest ca
   await page.goto(await server.pairingLink("Ada", "owner"));
   const session = await server.begin(ROUGH, `CALLS ${CALLS} 1000000\nSAY "All called."`);
   await page.goto(`${page.url().split("#")[0]}#/sessions/${session}`);
-  await expect(page.getByText("All called.")).toBeVisible({ timeout: 200_000 });
+  await expect(said(page, "All called.")).toBeVisible({ timeout: 200_000 });
   await expect(page.locator("[data-activity=idle]")).toBeVisible({ timeout: 60_000 });
   const rows = page.locator(".transcript > li");
   expect(await rows.count()).toBeLessThan(200);
@@ -101,17 +104,17 @@ test("of a hundred thousand tool calls those in sight are drawn, and the rest ca
   expect(megabytes).toBeLessThan(64);
 
   // The last one, one far up, and those before what is held.
-  await expect(page.getByText(`call ${CALLS - 1} `)).toBeVisible();
+  await expect(rows.filter({ hasText: `call ${CALLS - 1} <` })).toBeVisible();
   const box = page.locator(".conversation-scroll");
   await box.evaluate((element) => element.scrollTo(0, element.scrollHeight / 2));
-  await expect(rows.filter({ hasText: /call 99[2-7]\d\d / }).first()).toBeVisible();
+  await expect(rows.filter({ hasText: /call 99[2-7]\d\d </ }).first()).toBeVisible();
   const where = await rows.nth(5).getAttribute("aria-posinset");
   expect(Number(where)).toBeGreaterThan(100);
   expect(Number(await rows.nth(5).getAttribute("aria-setsize"))).toBeGreaterThan(900);
   await box.evaluate((element) => element.scrollTo(0, 0));
   await page.getByRole("button", { name: "Show what was said before" }).click();
   await box.evaluate((element) => element.scrollTo(0, 0));
-  await expect(rows.filter({ hasText: /call 980\d\d |call 9799\d / }).first()).toBeVisible();
+  await expect(rows.filter({ hasText: /call 980\d\d <|call 979\d\d </ }).first()).toBeVisible();
   expect(await rows.count()).toBeLessThan(200);
 });
 
@@ -125,12 +128,12 @@ test("while a thousand events a second arrive for ten seconds the page answers a
   await expect(calls.first()).toBeVisible();
   const cdp = await measure(page);
   let [clicks, slowest] = [0, 0];
-  const enough = page.getByText("Enough.", { exact: true });
+  const enough = said(page, "Enough.");
   while (!(await enough.isVisible())) {
     const began = Date.now();
     await page.getByRole("button", { name: "Account of Ada" }).click();
     await expect(page.getByRole("button", { name: "Sign out" })).toBeVisible();
-    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Account of Ada" }).click();
     await expect(page.getByRole("button", { name: "Sign out" })).toBeHidden();
     slowest = Math.max(slowest, Date.now() - began);
     clicks += 1;
@@ -143,5 +146,5 @@ test("while a thousand events a second arrive for ten seconds the page answers a
   expect(slowest, "the slowest click, in ms").toBeLessThan(5_000);
   const { items } = await server.get<{ items: { seq: number }[] }>(`sessions/${session}/items?last=1`, await server.token("counter", "viewer"));
   expect(items[0]?.seq, "all of it came").toBeGreaterThan(10_000);
-  await expect(page.getByText("call 9999 ")).toBeVisible();
+  await expect(calls.filter({ hasText: "call 9999 <" })).toBeVisible();
 });
