@@ -31,11 +31,17 @@ pub struct NewPushDevice {
 pub struct PushDevice {
     /// Where.
     pub device: NewPushDevice,
+    since: Timestamp,
     grants: Grants,
     workspace: Option<WorkspaceId>,
 }
 
 impl PushDevice {
+    /// Whether it wanted to be told already when something happened, at `time`.
+    pub fn was_there(&self, time: Timestamp) -> bool {
+        self.since <= time
+    }
+
     /// Whether its grants let it see what happens in `workspace`.
     pub fn sees(&self, workspace: WorkspaceId) -> bool {
         self.grants.contains(Grant::Read) && self.workspace.is_none_or(|only| only == workspace)
@@ -48,6 +54,7 @@ row! {
         endpoint: String,
         p256dh: String,
         auth: String,
+        made_at: i64,
         grants: String,
         workspace: Option<String>,
     }
@@ -59,6 +66,7 @@ impl TryFrom<DeviceRow> for PushDevice {
     fn try_from(row: DeviceRow) -> Result<Self, Self::Error> {
         let corrupt = |column| StoreError::corrupt("push_devices", &row.token, column);
         Ok(Self {
+            since: Timestamp::from_micros(row.made_at),
             grants: row.grants.parse().map_err(|_| corrupt("grants"))?,
             workspace: row
                 .workspace
@@ -102,7 +110,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<PushDevice>, StoreError> {
         const LIST: &str = "SELECT push_devices.token, push_devices.endpoint, push_devices.p256dh, \
-             push_devices.auth, tokens.grants, tokens.workspace \
+             push_devices.auth, push_devices.made_at, tokens.grants, tokens.workspace \
              FROM push_devices JOIN tokens ON tokens.id = push_devices.token \
              WHERE tokens.revoked_at IS NULL AND COALESCE(tokens.expires_at, $1 + 1) > $1 \
              AND push_devices.token = COALESCE($2, push_devices.token) ORDER BY push_devices.token";
@@ -129,8 +137,7 @@ impl Store {
             "DELETE FROM push_devices WHERE endpoint = $1 AND token <> $2 RETURNING token";
         const PUT: &str = "INSERT INTO push_devices (token, endpoint, p256dh, auth, made_at) \
              VALUES ($1, $2, $3, $4, $5) ON CONFLICT (token) DO UPDATE SET \
-             endpoint = excluded.endpoint, p256dh = excluded.p256dh, auth = excluded.auth, \
-             made_at = excluded.made_at";
+             endpoint = excluded.endpoint, p256dh = excluded.p256dh, auth = excluded.auth";
         let mut write = self.write(now).await?;
         let earlier: Vec<(String,)> = on_tx!(&mut write.tx, |connection| {
             query(EARLIER)

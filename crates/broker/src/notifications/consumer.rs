@@ -134,7 +134,9 @@ impl Notifications {
             .collect();
         if happening.occasion == Occasion::AskOpened {
             let devices = self.store.push_devices(None, self.clock.now()).await?;
-            let seeing = devices.iter().filter(|it| it.sees(event.workspace));
+            let seeing = devices
+                .iter()
+                .filter(|it| it.sees(event.workspace) && it.was_there(event.at));
             targets.extend(seeing.map(|it| device_target(it.device.token)));
         }
         if targets.is_empty() || self.waits_for_nobody(&happening).await? {

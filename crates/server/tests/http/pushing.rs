@@ -13,12 +13,6 @@ use crate::stage::Stage;
 
 const SUBSCRIPTION: &str = "/api/v1/push/subscription";
 
-async fn stage() -> Stage {
-    // What pushes go out by needs a provider of cryptography, as the program installs one.
-    drop(countersign_testkit::http::client());
-    Stage::new().await
-}
-
 /// A paired browser, as a page of ours calls.
 async fn browser(stage: &Stage, role: Role) -> Client {
     let browser = stage.browser(role).await;
@@ -47,7 +41,7 @@ async fn first_of(receiver: &WebhookReceiver) -> ReceivedHook {
 
 #[tokio::test]
 async fn a_paired_browser_is_told_that_an_agent_asks_and_not_what() {
-    let stage = stage().await;
+    let stage = Stage::new().await;
     let service = WebhookReceiver::start(Answer::Take);
     let browser = browser(&stage, Role::Viewer).await;
     let key = browser.get("/api/v1/push").await.json()["public_key"].clone();
@@ -81,7 +75,7 @@ async fn a_paired_browser_is_told_that_an_agent_asks_and_not_what() {
 
 #[tokio::test]
 async fn who_signed_out_or_was_signed_out_is_told_nothing_more() {
-    let stage = stage().await;
+    let stage = Stage::new().await;
     let service = WebhookReceiver::start(Answer::Take);
     let stays = browser(&stage, Role::Viewer).await;
     let leaves = browser(&stage, Role::Viewer).await;
@@ -132,7 +126,7 @@ async fn who_signed_out_or_was_signed_out_is_told_nothing_more() {
 #[tokio::test]
 async fn a_browser_that_its_push_service_does_not_know_any_more_is_forgotten() {
     for status in [404, 410] {
-        let stage = stage().await;
+        let stage = Stage::new().await;
         let service = WebhookReceiver::start(Answer::Refuse(status));
         let browser = browser(&stage, Role::Viewer).await;
         let endpoint = format!("{}/send/gone", service.url());
@@ -150,7 +144,7 @@ async fn a_browser_that_its_push_service_does_not_know_any_more_is_forgotten() {
 
 #[tokio::test]
 async fn nobody_is_told_of_an_ask_that_was_answered_while_the_push_service_was_away() {
-    let stage = stage().await;
+    let stage = Stage::new().await;
     let service = WebhookReceiver::start(Answer::Refuse(503));
     let browser = browser(&stage, Role::Viewer).await;
     let endpoint = format!("{}/send/later", service.url());
@@ -176,7 +170,7 @@ async fn nobody_is_told_of_an_ask_that_was_answered_while_the_push_service_was_a
 
 #[tokio::test]
 async fn a_push_service_cannot_send_the_server_elsewhere_and_its_refusal_is_a_dead_letter() {
-    let stage = stage().await;
+    let stage = Stage::new().await;
     let service = WebhookReceiver::start(Answer::Redirect);
     let browser = browser(&stage, Role::Viewer).await;
     let endpoint = format!("{}/send/elsewhere", service.url());
@@ -197,7 +191,7 @@ async fn a_push_service_cannot_send_the_server_elsewhere_and_its_refusal_is_a_de
 
 #[tokio::test]
 async fn only_a_paired_browser_subscribes_and_only_where_it_may() {
-    let stage = stage().await;
+    let stage = Stage::new().await;
     let device = PushDevice::new();
     let fit = device.subscription("https://push.example/send/1");
     let program = stage.client(Role::Owner).await;

@@ -51,6 +51,8 @@ impl Stage {
 
     /// A server whose time a test may set.
     pub(crate) async fn at(clock: Clock, settings: ServerSettings) -> Self {
+        // What pushes go out by needs a provider of cryptography, as the program installs one.
+        drop(countersign_testkit::http::client());
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open_sqlite(&directory.path().join("ledger.db"))
             .await

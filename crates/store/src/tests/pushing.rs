@@ -79,8 +79,9 @@ async fn a_device_is_told_until_its_token_ends_and_of_what_the_token_may_see() {
     each_backend(async |store| {
         let scene = Scene::new(&store).await;
         let everywhere = token(&store, &scene, "everywhere", None).await;
-        let elsewhere = Some(WorkspaceId::generate(at(1)));
-        let elsewhere = token(&store, &scene, "elsewhere", elsewhere).await;
+        let other = store.ensure_workspace("/home/ada/other", "other", at(1));
+        let other = Some(other.await.unwrap().id);
+        let elsewhere = token(&store, &scene, "elsewhere", other).await;
         subscribe(&store, &scene, everywhere, "https://push.example/1").await;
         subscribe(&store, &scene, elsewhere, "https://push.example/2").await;
 
@@ -91,6 +92,12 @@ async fn a_device_is_told_until_its_token_ends_and_of_what_the_token_may_see() {
             .map(|it| it.device.token)
             .collect();
         assert_eq!((devices.len(), seeing), (2, vec![everywhere]));
+        // What happened before a device wanted to be told is not told to it.
+        assert!(
+            devices
+                .iter()
+                .all(|it| it.was_there(at(2)) && !it.was_there(at(1)))
+        );
         assert_eq!(told(&store, 100).await, []);
         let one = store.push_devices(Some(elsewhere), at(99)).await.unwrap();
         assert_eq!(one.len(), 1);
