@@ -5,10 +5,10 @@
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:https";
-import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { passOn } from "./pass-on.ts";
 import { freePort } from "./programs.ts";
 
 export const TLS_PREFIX = "/agents/countersign";
@@ -32,23 +32,9 @@ export class TlsProxy {
         outgoing.writeHead(404).end();
         return;
       }
-      const isWorker = path.endsWith("/sw.js");
-      const plain = isWorker ? { "accept-encoding": "identity", "if-none-match": "" } : {};
-      const headers = { ...incoming.headers, "x-forwarded-proto": "https", ...plain };
-      const onward = request({ host: "127.0.0.1", port, method: incoming.method, headers, path }, (answer) => {
-        if (isWorker) {
-          const { "content-length": _, etag: __, ...kept } = answer.headers;
-          outgoing.writeHead(answer.statusCode ?? 502, kept);
-          answer.on("end", () => outgoing.end(proxy.newer));
-          answer.pipe(outgoing, { end: false });
-          return;
-        }
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(outgoing);
-      });
-      onward.on("error", () => outgoing.destroy());
-      outgoing.on("close", () => onward.destroy());
-      incoming.pipe(onward);
+      const forwarded = { ...incoming.headers, "x-forwarded-proto": "https" };
+      if (proxy.newer === "" || !path.endsWith("/sw.js")) passOn(incoming, outgoing, { port, path, headers: forwarded });
+      else passOn(incoming, outgoing, { port, path, headers: { ...forwarded, "accept-encoding": "identity", "if-none-match": "" }, more: proxy.newer });
     });
     await new Promise<void>((done) => server.listen(own, "127.0.0.1", done));
     proxy.#server = server;
