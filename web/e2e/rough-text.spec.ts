@@ -148,3 +148,31 @@ test("while a thousand events a second arrive for ten seconds the page answers a
   expect(items[0]?.seq, "all of it came").toBeGreaterThan(10_000);
   await expect(calls.filter({ hasText: "call 9999 <" })).toBeVisible();
 });
+
+test("many asks are gone through by keyboard, and each row says which of how many it is", async ({ open, rough: { server } }) => {
+  const page = await open(DESK);
+  await page.goto(await server.pairingLink("Ada", "owner"));
+  const session = await server.begin(ROUGH, "ASKS 200");
+  const token = await server.token("Grace", "owner");
+  try {
+    const rows = page.locator(".rows:not(.rows-settled) > .row");
+    await expect.poll(async () => Number(await rows.first().getAttribute("aria-setsize"))).toBeGreaterThanOrEqual(200);
+    expect(await rows.count()).toBeLessThan(100);
+    for (let press = 0; press < 150; press += 1) await page.keyboard.press("j");
+    const current = page.locator(".row-current");
+    await expect(current).toBeInViewport();
+    const place = Number(await current.getAttribute("aria-posinset"));
+    expect(place).toBeGreaterThan(150);
+    await expect(page.getByRole("article")).toContainText((await current.locator(".row-summary").textContent()) ?? "");
+
+    // The row that has the focus stays, wherever somebody scrolls, and the next one is behind it.
+    await current.getByRole("link").focus();
+    await page.locator(".pane-list").evaluate((pane) => pane.scrollTo(0, 0));
+    await expect(rows.filter({ hasText: "echo thing-0" }).first()).toBeInViewport();
+    await expect(current.getByRole("link")).toBeFocused();
+    await page.keyboard.press("Tab");
+    await expect(page.locator(`[aria-posinset="${place + 1}"]`).getByRole("link")).toBeFocused();
+  } finally {
+    await server.post(`sessions/${session}/cancel`, {}, token);
+  }
+});

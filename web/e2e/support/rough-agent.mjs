@@ -1,7 +1,7 @@
 /*
  * An ACP agent that says whatever its prompt says, line by line, as roughly as it likes:
  * `SAY {…}` says words, `CALLS n m` makes n tool calls, m of them a second, `LONG n` says n letters without a break,
- * `ASK {…}` asks for leave and waits for the answer.
+ * `ASK {…}` asks for leave and waits for the answer, `ASKS n` asks for n things at once.
  */
 import { createInterface } from "node:readline";
 
@@ -54,6 +54,10 @@ async function perform(line) {
   if (word === "SAY") await say(JSON.parse(argument));
   if (word === "CALLS") await calls(Number(rest[0]), Number(rest[1]));
   if (word === "ASK") await ask(JSON.parse(argument));
+  if (word === "ASKS") {
+    const wanted = Array.from({ length: Number(rest[0]) }, (_, at) => `echo thing-${at}`);
+    await Promise.all(wanted.map((command) => ask({ title: command, input: { command } })));
+  }
   if (word === "LONG") {
     for (let left = Number(rest[0]); left > 0; left -= 500_000) await say("x".repeat(Math.min(left, 500_000)));
   }

@@ -58,7 +58,9 @@ export function VirtualList<K extends string | number>(props: {
     const all = places();
     if (all === undefined) return undefined;
     const number = (key: K | undefined) => (key === undefined ? -1 : (numbers()?.get(key) ?? -1));
-    return drawn(all, view(), [number(props.keep), number(focused())]);
+    const focus = number(focused());
+    // The next and the one before are where Tab leads.
+    return drawn(all, view(), [number(props.keep), ...(focus < 0 ? [] : [focus - 1, focus, focus + 1])]);
   });
   const keys = createMemo(() => rows()?.flatMap((row) => props.each[row] ?? []) ?? props.each);
   /** The room before each row that is drawn; after the last one, too. */
