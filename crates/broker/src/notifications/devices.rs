@@ -151,10 +151,15 @@ impl Notifications {
         }
         let known = self.store.push_devices(Some(device), now).await?.pop();
         match known.filter(|known| known.sees(next.workspace)) {
-            Some(known) if self.still_waits(&next).await? => {
-                let queue = self.queue_of(&known).await?;
-                self.attempt(&queue, next).await?;
-            }
+            Some(known) if self.still_waits(&next).await? => match self.queue_of(&known).await {
+                Ok(queue) => self.attempt(&queue, next).await?,
+                // The configuration does not allow it any more: trying again would change nothing.
+                Err(BrokerError::Unable(problem)) => {
+                    let buried = self.store.bury_notification(next.id, &problem, None, now);
+                    buried.await?;
+                }
+                Err(error) => return Err(error),
+            },
             Some(_) | None => self.store.drop_notification(next.id).await?,
         }
         Ok(Some(Duration::ZERO))
