@@ -2,7 +2,7 @@
  * The page as an app, through a reverse proxy with TLS and a path prefix: it is installed, opens without a network, is
  * replaced when there is a newer one, and tells of new asks while nobody looks.
  */
-import type { BrowserContext, BrowserContextOptions, Page } from "@playwright/test";
+import type { BrowserContextOptions, Page } from "@playwright/test";
 import config from "../playwright.config.ts";
 import { askWith, button } from "./support/page.ts";
 import { PushService } from "./support/push-service.ts";
@@ -143,24 +143,28 @@ function subscribeTo(subscription: ReturnType<PushService["subscription"]>): voi
   };
 }
 
-/** Hands the worker what its browser has decrypted. */
-async function deliver(context: BrowserContext, page: Page, origin: string, data: unknown): Promise<void> {
-  const session = await context.newCDPSession(page);
-  const registration = new Promise<string>((found) => {
-    session.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => {
-      const [first] = registrations;
-      if (first !== undefined) found(first.registrationId);
-    });
-  });
-  await session.send("ServiceWorker.enable");
-  await session.send("ServiceWorker.deliverPushMessage", { origin, registrationId: await registration, data: JSON.stringify(data) });
-}
-
 const shown = (page: Page) =>
   page.evaluate(async () => {
     const notifications = await (await navigator.serviceWorker.ready).getNotifications();
     return notifications.map(({ title, body, tag }) => ({ title, body, tag }));
   });
+
+/** Hands the page's worker what its browser has decrypted, as often as it takes until there is something to be seen of it. */
+async function deliver(page: Page, data: unknown): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const scope = page.url().replace(/#.*$/, "");
+  let own: string | undefined;
+  session.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => {
+    own = registrations.findLast((one) => one.scopeURL === scope && !one.isDeleted)?.registrationId ?? own;
+  });
+  await session.send("ServiceWorker.enable");
+  await expect(async () => {
+    if (own === undefined) throw new Error("there is no worker yet");
+    await session.send("ServiceWorker.deliverPushMessage", { origin: new URL(scope).origin, registrationId: own, data: JSON.stringify(data) });
+    await expect.poll(async () => (await shown(page)).length, { timeout: 2_000 }).toBe(1);
+  }).toPass({ timeout: 30_000 });
+  await session.detach();
+}
 
 test("a device that wants to be told is told that an agent asks and not what, and is led to it", async ({ open, rough }) => {
   const service = await PushService.start();
@@ -186,10 +190,9 @@ test("a device that wants to be told is told that an agent asks and not what, an
     const key = await page.evaluate(() => localStorage.getItem("what the browser subscribed with"));
     expect(service.isSignedWith(push, key ?? "")).toBe(true);
 
-    const context = page.context();
-    await deliver(context, page, new URL(rough.tls.url).origin, told);
-    await expect.poll(() => shown(page)).toEqual([{ title: "An agent asks", body: "Open Countersign to answer.", tag: told.subject }]);
-    const [worker] = context.serviceWorkers();
+    await deliver(page, told);
+    expect(await shown(page)).toEqual([{ title: "An agent asks", body: "Open Countersign to answer.", tag: told.subject }]);
+    const [worker] = page.context().serviceWorkers();
     await worker?.evaluate(async () => {
       const { registration } = globalThis as unknown as { registration: ServiceWorkerRegistration };
       const [notification] = await registration.getNotifications();
@@ -200,8 +203,7 @@ test("a device that wants to be told is told that an agent asks and not what, an
     expect(await shown(page)).toEqual([]);
 
     // One that is answered meanwhile is not worth a look any more.
-    await deliver(context, page, new URL(rough.tls.url).origin, told);
-    await expect.poll(async () => (await shown(page)).length).toBe(1);
+    await deliver(page, told);
     const ask = askWith(page, "cat the-secret-plan");
     await button(ask, "Allow once").click();
     await expect(ask).toContainText("Delivered");

@@ -88,13 +88,13 @@ test("ten million letters in one breath are told, shown in portions, and scroll"
 });
 
 test("of a hundred thousand tool calls those in sight are drawn, and the rest can be had", async ({ open, rough: { server } }) => {
-  test.setTimeout(240_000);
+  test.setTimeout(480_000);
   const CALLS = 100_000;
   const page = await open(DESK);
   await page.goto(await server.pairingLink("Ada", "owner"));
   const session = await server.begin(ROUGH, `CALLS ${CALLS} 1000000\nSAY "All called."`);
   await page.goto(`${page.url().split("#")[0]}#/sessions/${session}`);
-  await expect(said(page, "All called.")).toBeVisible({ timeout: 200_000 });
+  await expect(said(page, "All called.")).toBeVisible({ timeout: 400_000 });
   await expect(page.locator("[data-activity=idle]")).toBeVisible({ timeout: 60_000 });
   const rows = page.locator(".transcript > li");
   expect(await rows.count()).toBeLessThan(200);
