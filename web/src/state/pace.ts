@@ -3,14 +3,17 @@
  * told a thousand things a second still answers a click. Nothing is left out, and the order stays.
  */
 
-/** How long what came waits at most. */
-const LONGEST_MS = 100;
+/** How long what came waits, after as little as people make happen and after a flood. */
+const PAUSE_MS = 100;
+const LONG_PAUSE_MS = 300;
+/** So much at once is a flood. */
+const MANY = 50;
 
 export class Pace<T> {
   readonly #take: (all: readonly T[]) => void;
   #waiting: T[] = [];
   #isTimed = false;
-  #last = 0;
+  #next = 0;
 
   constructor(take: (all: readonly T[]) => void) {
     this.#take = take;
@@ -21,7 +24,7 @@ export class Pace<T> {
     // The first of a while is taken in at once, but for what comes in the same breath.
     if (this.#isTimed) return;
     this.#isTimed = true;
-    setTimeout(() => this.#empty(), Math.max(0, this.#last + LONGEST_MS - performance.now()));
+    setTimeout(() => this.#empty(), Math.max(0, this.#next - performance.now()));
   }
 
   #empty(): void {
@@ -29,7 +32,7 @@ export class Pace<T> {
     const all = this.#waiting;
     this.#waiting = [];
     this.#take(all);
-    // Whoever took long in taking in is left the same time for everything else.
-    this.#last = performance.now();
+    // However long that took, the pause is for everything else.
+    this.#next = performance.now() + (all.length > MANY ? LONG_PAUSE_MS : PAUSE_MS);
   }
 }
