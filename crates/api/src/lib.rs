@@ -14,6 +14,7 @@ mod figures;
 mod holdings;
 mod job;
 mod notification;
+mod push;
 mod search;
 mod session;
 mod settings;
@@ -43,6 +44,7 @@ pub use job::{
     PriorityRequest, RetryRequest,
 };
 pub use notification::{NotificationList, NotificationsRetried, TargetTest, TargetView};
+pub use push::{NewPushSubscription, PushKeys, PushView};
 pub use search::{PassageKind, SearchHit, SearchResult};
 pub use session::{
     ItemList, NewSession, PromptRequest, PromptTaken, QueuedPrompt, SessionList, SessionView,

@@ -20,6 +20,7 @@ mod jobs;
 mod kept;
 mod live;
 mod notifications;
+mod push;
 mod rule_preview;
 mod rules;
 mod search;
@@ -53,6 +54,7 @@ pub use figures::{AnswererFigures, DayFigures, Fates, Figures, FiguresWish, Tool
 pub use jobs::{Changes, Found, HealWish, HealedJob, JobContext, JobWish};
 pub use live::LiveWords;
 pub use notifications::TargetTried;
+pub use push::PushWish;
 pub use rule_preview::{Foresight, Match, RuleGuess};
 pub use rules::RuleWish;
 pub use search::{Excerpt, Finding, Hit, SearchWish};
@@ -69,7 +71,7 @@ pub use writes::{Leave, Proposal, ProposedFile, Verdict};
 // What surfaces get back and wait on is the ledger's own.
 pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
 pub use countersign_engine::opencode::Endpoint;
-pub use countersign_notify::Target;
+pub use countersign_notify::{PushSettings, Target};
 pub use countersign_store::{
     Alarm, Answered, AskFilter, Attached, Chain, ChainVerdict, FOUND, JobFilter, Opened, Passage,
     Place, QueuedTurn, Record, Store, StoreError,
@@ -148,7 +150,8 @@ impl Broker {
         let supervisors = Supervisors::default();
         // Before any engine is taken up: what that asks for is told.
         let notifications =
-            Notifications::take_up(&settings, &store, &clock, &supervisors, &ending).await?;
+            Notifications::take_up(&settings, &store, &clock, &supervisors, (&tasks, &ending))
+                .await?;
         let broker = Self {
             store,
             clock,

@@ -3,20 +3,23 @@
 //!
 //! What is to be told is a row before the cursor goes past its event, so a killed server misses nothing; an attempt is
 //! counted before it is made, so nothing is tried for ever. A receiver may get the same notification twice, with the same
-//! id. See `consumer.rs` and `queue.rs`.
+//! id. Paired browsers that want to be told are targets, too. See `consumer.rs`, `queue.rs` and `devices.rs`.
 
 mod consumer;
 mod details;
+mod devices;
 mod queue;
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use countersign_core::grant::{Caller, Forbidden, Grant};
 use countersign_core::id::{NotificationId, WorkspaceId};
-use countersign_core::notification::{Message, Notification, NotificationState};
+use countersign_core::notification::{Message, Notification, NotificationState, device_of};
 use countersign_core::time::Clock;
 use countersign_notify::{Attempt, Surroundings, Target};
 use countersign_store::{NotificationFilter, Record, Store, StoreError};
@@ -25,6 +28,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::devices::Devices;
 use crate::Broker;
 use crate::error::BrokerError;
 use crate::settings::Settings;
@@ -34,6 +38,8 @@ use crate::supervisor::Supervisors;
 const CONSUMER: &str = "notifications";
 /// The folder of the data directory that has the worktrees of workspaces.
 const WORKTREES: &str = "worktrees";
+/// How often the clock is looked at while something waits: a clock can be set, so no longer sleep.
+const LOOK: Duration = Duration::from_secs(1);
 /// More dead letters than anybody puts back at once.
 const MOST_RETRIED: i64 = 10_000;
 
@@ -41,6 +47,9 @@ const MOST_RETRIED: i64 = 10_000;
 #[derive(Clone)]
 pub(crate) struct Notifications {
     targets: Arc<[Queue]>,
+    devices: Arc<Devices>,
+    /// Whether the events are looked through.
+    follows: Arc<AtomicBool>,
     store: Store,
     clock: Clock,
     supervisors: Supervisors,
@@ -76,7 +85,7 @@ impl Notifications {
         store: &Store,
         clock: &Clock,
         supervisors: &Supervisors,
-        ending: &CancellationToken,
+        (tasks, ending): (&TaskTracker, &CancellationToken),
     ) -> Result<Self, StoreError> {
         let targets = settings.notify.clone();
         let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
@@ -87,7 +96,9 @@ impl Notifications {
                 "notifications for targets that are configured no more are dead letters now"
             );
         }
-        if targets.is_empty() {
+        let devices = store.push_devices(None, clock.now()).await?;
+        let follows = !targets.is_empty() || !devices.is_empty();
+        if !follows {
             // Whoever is configured one day is not told of all that happened until then.
             store.forget_cursor(CONSUMER).await?;
         } else if store.cursor(CONSUMER).await?.is_none() {
@@ -100,6 +111,8 @@ impl Notifications {
         };
         Ok(Self {
             targets: targets.into_iter().map(queue).collect(),
+            devices: Arc::new(Devices::new(settings.push.clone(), tasks.clone())),
+            follows: Arc::new(AtomicBool::new(follows)),
             store: store.clone(),
             clock: clock.clone(),
             supervisors: supervisors.clone(),
@@ -110,12 +123,45 @@ impl Notifications {
 
     /// Starts the tasks, which end when the server does.
     pub(crate) fn begin(&self, tasks: &TaskTracker) {
-        if self.targets.is_empty() {
+        if !self.follows.load(Ordering::Acquire) {
             return;
         }
         tasks.spawn(self.clone().follow_events());
         for place in 0..self.targets.len() {
             tasks.spawn(self.clone().work_off(place));
+        }
+    }
+
+    /// Has the events looked through from now on, if they are not yet: there was nobody to tell of them.
+    pub(crate) async fn begin_following(&self) -> Result<(), StoreError> {
+        if self.follows.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let head = self.store.refresh_head().await?;
+        self.store.move_cursor(CONSUMER, head).await?;
+        if !self.follows.swap(true, Ordering::AcqRel) {
+            self.devices.tasks.spawn(self.clone().follow_events());
+        }
+        Ok(())
+    }
+
+    /// Whether there is such a target.
+    async fn knows(&self, target: &str) -> Result<bool, StoreError> {
+        match device_of(target) {
+            Some(device) => {
+                let known = self.store.push_devices(Some(device), self.clock.now());
+                Ok(!known.await?.is_empty())
+            }
+            None => Ok(self.queue(target).is_some()),
+        }
+    }
+
+    /// Wakes whoever works for a target.
+    fn wake(&self, target: &str) {
+        if let Some(device) = device_of(target) {
+            self.wake_device(device);
+        } else if let Some(queue) = self.queue(target) {
+            queue.more.notify_one();
         }
     }
 
@@ -171,12 +217,12 @@ impl Broker {
         if !caller.sees(found.workspace) {
             return Err(missing());
         }
-        let Some(queue) = self.notifications.queue(&found.target) else {
+        if !self.notifications.knows(&found.target).await? {
             return Err(BrokerError::Unable(format!(
                 "the configuration has no target `{}`, so nobody can be told",
                 found.target
             )));
-        };
+        }
         let now = self.clock.now();
         let actor = caller.actor();
         if !self.store.retry_notification(id, actor, now).await? {
@@ -185,7 +231,7 @@ impl Broker {
                 found.state.name()
             )));
         }
-        queue.more.notify_one();
+        self.notifications.wake(&found.target);
         self.store.notification(id).await?.ok_or_else(missing)
     }
 
@@ -195,16 +241,16 @@ impl Broker {
         let dead = self.notifications(caller, dead, MOST_RETRIED).await?;
         let mut count = 0;
         for letter in dead {
-            let Some(queue) = self.notifications.queue(&letter.target) else {
+            if !self.notifications.knows(&letter.target).await? {
                 continue;
-            };
+            }
             let now = self.clock.now();
             let retried = self
                 .store
                 .retry_notification(letter.id, caller.actor(), now);
             if retried.await? {
                 count += 1;
-                queue.more.notify_one();
+                self.notifications.wake(&letter.target);
             }
         }
         Ok(count)
@@ -243,7 +289,7 @@ impl Broker {
             .spawn(async move { target.send(&message, &surroundings, now, &ending).await });
         match trying.await {
             Ok(Attempt::Sent) => Ok(TargetTried::Took),
-            Ok(Attempt::Failed(failure)) => Ok(TargetTried::DidNot {
+            Ok(Attempt::Failed(failure) | Attempt::Gone(failure)) => Ok(TargetTried::DidNot {
                 problem: failure.problem,
                 output: failure.output,
             }),

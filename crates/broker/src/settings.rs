@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use countersign_engine::acp::agents::AgentEntry;
 use countersign_engine::opencode::Endpoint;
-use countersign_notify::Target;
+use countersign_notify::{PushSettings, Target};
 
 /// What the application is told at its start.
 #[derive(Debug, Clone)]
@@ -35,6 +35,8 @@ pub struct Settings {
     pub notify: Vec<Target>,
     /// How workspaces and their files can be changed.
     pub changes: ChangeSettings,
+    /// How paired browsers are told.
+    pub push: PushSettings,
 }
 
 /// How workspaces and their files can be changed.

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 use crate::ask::AskPhase;
 use crate::event::EventBody;
-use crate::id::{NotificationId, SessionId, WorkspaceId};
+use crate::id::{NotificationId, SessionId, TokenId, WorkspaceId};
 use crate::job::JobState;
 use crate::time::Timestamp;
 
@@ -179,6 +179,19 @@ impl Interest {
     }
 }
 
+/// What the names of targets begin with that are paired browsers; no configured name has a colon.
+const DEVICE: &str = "device:";
+
+/// The name of the target that the browser with `token` is.
+pub fn device_target(token: TokenId) -> String {
+    format!("{DEVICE}{token}")
+}
+
+/// The browser that a target is, if it is one.
+pub fn device_of(target: &str) -> Option<TokenId> {
+    target.strip_prefix(DEVICE)?.parse().ok()
+}
+
 /// How a notification stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -214,7 +227,7 @@ impl NotificationState {
 pub struct Notification {
     /// Its id: the same at every attempt, so that a receiver can tell one that it had already.
     pub id: NotificationId,
-    /// The target's name in the configuration.
+    /// The target's name in the configuration, or `device:` and the token of a paired browser.
     pub target: String,
     /// The number of the event that it tells of.
     pub event: i64,

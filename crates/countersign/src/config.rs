@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
-use countersign_broker::{AgentEntry, JobCaps};
+use countersign_broker::{AgentEntry, JobCaps, PushSettings};
 use serde::Deserialize;
 
 use self::notify::NotifyConfig;
@@ -31,6 +31,7 @@ pub(crate) struct Config {
     pub(crate) agents: Vec<AgentEntry>,
     /// `[[notify]]`: whom to tell of what happens.
     pub(crate) notify: Vec<NotifyConfig>,
+    pub(crate) push: PushConfig,
 }
 
 /// `[server]`
@@ -45,6 +46,36 @@ pub(crate) struct ServerConfig {
     pub(crate) public_url: Option<String>,
     /// Whether a reverse proxy that sets `x-forwarded-proto` stands in front.
     pub(crate) behind_proxy: bool,
+    /// The path under which a reverse proxy serves us, as `/countersign`.
+    pub(crate) path_prefix: Option<String>,
+}
+
+/// `[push]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PushConfig {
+    /// How the people of a push service reach whoever runs this server: `mailto:…` or `https://…`.
+    pub(crate) contact: Option<String>,
+    /// Whether browsers may name push services that are not in the public network.
+    pub(crate) private_endpoints: bool,
+}
+
+impl PushConfig {
+    /// What pushes go out with; `hosts` are the names under which browsers reach the server.
+    pub(crate) fn settings(self, hosts: &[String]) -> anyhow::Result<PushSettings> {
+        if let Some(contact) = &self.contact
+            && !["mailto:", "https://"]
+                .iter()
+                .any(|it| contact.starts_with(it))
+        {
+            bail!("`contact` in `[push]` has to begin with `mailto:` or `https://`");
+        }
+        let own_address = || hosts.first().map(|host| format!("https://{host}"));
+        Ok(PushSettings {
+            contact: self.contact.or_else(own_address),
+            private_endpoints: self.private_endpoints,
+        })
+    }
 }
 
 /// `[engine]`
@@ -200,6 +231,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn push_services_are_told_whom_to_write_to() {
+        let hosts = ["desk.example".to_owned()];
+        let settings = |text: &str| Config::read(text).unwrap().push.settings(&hosts);
+        let contact = |text: &str| settings(text).unwrap().contact;
+        assert_eq!(contact("").as_deref(), Some("https://desk.example"));
+        let said = contact("[push]\ncontact = 'mailto:ada@desk.example'");
+        assert_eq!(said.as_deref(), Some("mailto:ada@desk.example"));
+        let error = settings("[push]\ncontact = 'ada'").unwrap_err().to_string();
+        assert!(error.contains("mailto:"), "{error}");
+    }
+
+    #[test]
     fn an_unknown_key_is_an_error_with_a_suggestion() {
         let error = Config::read("[server]\nprot = 1\n")
             .unwrap_err()
@@ -217,6 +260,7 @@ mod tests {
         let config = Config::read(
             "owner = 'ada'\n[server]\nport = 9000\npublic_hosts = ['desk.example']\n\
              public_url = 'https://desk.example/agents'\n\
+             path_prefix = '/countersign'\n[push]\ncontact = 'mailto:ada@desk.example'\nprivate_endpoints = true\n\
              [engine]\nforeign_answer = 'alarm'\nenvironment = ['DATABASE_*']\n\
              [engine.attach]\nurl = 'http://127.0.0.1:4096'\n[asks]\nexpire_after_s = 60\n\
              [writes]\napproval = 'auto'\n\

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use countersign_broker::{
-    Broker, ChangeSettings, Endpoint, EngineChoice, ForeignAnswer, JobCaps,
+    Broker, ChangeSettings, Endpoint, EngineChoice, ForeignAnswer, JobCaps, PushSettings,
     Settings as BrokerSettings, WorkspaceList, WriteMode,
 };
 use countersign_cli::discovery::{OPENWORK_SERVERS, data_directory};
@@ -107,6 +107,7 @@ async fn start(settings: Settings) -> anyhow::Result<(Running, Vec<String>)> {
             },
             workspaces: WorkspaceList::Elsewhere,
         },
+        push: PushSettings::default(),
     };
     let broker = Broker::start(store, broker, Clock::System)
         .await

@@ -15,7 +15,7 @@ use countersign_cli::discovery::ServerFile;
 use countersign_core::time::Clock;
 use countersign_engine::opencode::Endpoint;
 use countersign_openwork::OpenWork;
-use countersign_server::{Presence, ServerSettings};
+use countersign_server::{PathPrefix, Presence, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -90,6 +90,8 @@ pub(crate) async fn start(
         .map(|folder| workspace(folder))
         .collect::<anyhow::Result<_>>()?;
     let notify = notify::targets(config.notify, &workspaces)?;
+    let prefix = config.server.path_prefix.as_deref().unwrap_or_default();
+    let path_prefix = PathPrefix::read(prefix).context("`path_prefix` cannot be used")?;
     let engine = engine_choice(options, &config.engine)?;
     check_names(&config.agents)?;
     let data = match manner {
@@ -138,6 +140,7 @@ pub(crate) async fn start(
             },
             workspaces: WorkspaceList::Ours,
         },
+        push: config.push.settings(&config.server.public_hosts)?,
     };
     let broker = Broker::start(store, settings, Clock::System)
         .await
@@ -146,6 +149,7 @@ pub(crate) async fn start(
         public_url,
         public_hosts: config.server.public_hosts,
         behind_proxy: config.server.behind_proxy,
+        path_prefix,
         ..ServerSettings::default()
     };
     let mut running = Running::begin(broker, data, tcp, server, None)?;

@@ -1,4 +1,4 @@
-//! Carries a notification out of here: to a command, to a webhook, onto a desktop.
+//! Carries a notification out of here: to a command, to a webhook, onto a desktop, to a browser.
 //!
 //! One call is one attempt, with a time limit and an end: nothing that was started is left running, and whatever goes
 //! wrong is a sentence for the list of dead letters. When attempts are made, and how often, is decided elsewhere.
@@ -6,11 +6,15 @@
 mod child;
 mod command;
 mod desktop;
+mod push;
 mod secret;
 mod surroundings;
 mod webhook;
 
 pub use command::CommandTarget;
+pub use push::{
+    PushAddress, PushSender, PushSettings, PushTarget, UnfitPushAddress, UnfitPushKey, Vapid,
+};
 pub use secret::{SecretSource, UnfitSecret};
 pub use surroundings::Surroundings;
 pub use webhook::{UnfitAddress, WebhookTarget};
@@ -49,6 +53,8 @@ pub enum Way {
     Webhook(WebhookTarget),
     /// The desktop that the server runs on shows it.
     Desktop,
+    /// A paired browser shows it.
+    Push(PushTarget),
 }
 
 impl Way {
@@ -58,6 +64,7 @@ impl Way {
             Self::Command(_) => "command",
             Self::Webhook(_) => "webhook",
             Self::Desktop => "desktop",
+            Self::Push(_) => "push",
         }
     }
 }
@@ -69,6 +76,7 @@ impl fmt::Display for Way {
             Self::Command(command) => write!(f, "{}", command.program.display()),
             Self::Webhook(webhook) => f.write_str(&webhook.origin()),
             Self::Desktop => f.write_str("this desktop"),
+            Self::Push(push) => f.write_str(&push.origin()),
         }
     }
 }
@@ -80,6 +88,8 @@ pub enum Attempt {
     Sent,
     /// It did not.
     Failed(Failure),
+    /// The target is there no more, and will not be again.
+    Gone(Failure),
     /// The server ends; whether the target took it is not known.
     BrokenOff,
 }
@@ -150,6 +160,12 @@ impl Target {
                 }
             }
             Way::Desktop => desktop::show(message, surroundings, limit, ending).await,
+            Way::Push(push) => {
+                tokio::select! {
+                    () = ending.cancelled() => Attempt::BrokenOff,
+                    attempt = push.post(message, limit, now) => attempt,
+                }
+            }
         }
     }
 
@@ -157,7 +173,7 @@ impl Target {
     pub async fn clear_up(&self, id: NotificationId) {
         match &self.way {
             Way::Command(_) | Way::Desktop => child::end_marked(id).await,
-            Way::Webhook(_) => {}
+            Way::Webhook(_) | Way::Push(_) => {}
         }
     }
 }

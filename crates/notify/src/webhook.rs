@@ -151,7 +151,7 @@ impl WebhookTarget {
         let response = request
             .send()
             .await
-            .map_err(|error| Failure::passing(self.unreached(error)))?;
+            .map_err(|error| Failure::passing(unreached(&self.origin(), error)))?;
         let status = response.status();
         if status.is_success() {
             return Ok(());
@@ -175,18 +175,18 @@ impl WebhookTarget {
             format!("{origin} answered {status}")
         }
     }
+}
 
-    /// What went wrong on the way, without the address.
-    fn unreached(&self, error: reqwest::Error) -> String {
-        let error = error.without_url();
-        let mut words = format!("{} was not reached: {error}", self.origin());
-        let mut cause = error.source();
-        while let Some(source) = cause {
-            write!(words, ": {source}").expect("a String takes every write");
-            cause = source.source();
-        }
-        words
+/// What went wrong on the way, without the address.
+pub(crate) fn unreached(origin: &str, error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut words = format!("{origin} was not reached: {error}");
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        write!(words, ": {source}").expect("a String takes every write");
+        cause = source.source();
     }
+    words
 }
 
 /// The signature of a body, in the form of its header.
@@ -205,7 +205,8 @@ fn is_loopback(address: &Url) -> bool {
     host == "localhost" || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// How long a receiver wants to be left alone.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers
         .get(RETRY_AFTER)?
         .to_str()
@@ -217,7 +218,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// The beginning of what was answered.
-async fn beginning(mut response: reqwest::Response) -> String {
+pub(crate) async fn beginning(mut response: reqwest::Response) -> String {
     let mut said = Vec::new();
     while said.len() < OUTPUT_LIMIT {
         let Ok(Some(chunk)) = response.chunk().await else {

@@ -3,7 +3,7 @@
 mod cookie;
 mod device;
 
-pub(crate) use cookie::{Transport, clear_cookie, set_cookie};
+pub(crate) use cookie::{Place, Transport, clear_cookie, set_cookie};
 pub(crate) use device::device_of;
 
 use std::sync::Arc;

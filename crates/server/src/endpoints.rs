@@ -15,6 +15,7 @@ pub(crate) mod holdings;
 pub(crate) mod jobs;
 pub(crate) mod notifications;
 pub(crate) mod pairing;
+pub(crate) mod push;
 pub(crate) mod refusals;
 pub(crate) mod rules;
 pub(crate) mod search;

@@ -9,6 +9,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use tower::Service as _;
 
+use crate::prefix::PathPrefix;
 use crate::remainder::Remainder;
 use crate::settings::Limits;
 
@@ -65,14 +66,20 @@ impl Routes {
 pub(crate) struct Reception {
     routes: Routes,
     front: Option<Arc<Front>>,
+    prefix: PathPrefix,
 }
 
 impl Reception {
-    pub(crate) fn new(routes: Routes, front: Option<Arc<Front>>) -> Self {
-        Self { routes, front }
+    pub(crate) fn new(routes: Routes, front: Option<Arc<Front>>, prefix: PathPrefix) -> Self {
+        Self {
+            routes,
+            front,
+            prefix,
+        }
     }
 
-    pub(crate) fn take(&self, request: Request) -> Answering {
+    pub(crate) fn take(&self, mut request: Request) -> Answering {
+        self.prefix.take_off(&mut request);
         match &self.front {
             Some(front) => front(request, &self.routes),
             None => self.routes.answer(request),

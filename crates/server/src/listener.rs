@@ -63,13 +63,14 @@ pub(crate) struct Hub {
 impl Hub {
     pub(crate) fn new(server: Arc<Server>, front: Option<Arc<Front>>, tasks: TaskTracker) -> Self {
         let limits = server.settings.limits.clone();
+        let prefix = server.settings.path_prefix.clone();
         Self {
             room: Arc::new(Semaphore::new(room(limits.connections))),
             shutdown: server.shutdown.clone(),
             abandoned: CancellationToken::new(),
             broker: server.broker.clone(),
             presence: server.settings.presence.clone(),
-            reception: Reception::new(Routes::new(router(server), limits.clone()), front),
+            reception: Reception::new(Routes::new(router(server), limits.clone()), front, prefix),
             limits,
             tasks,
         }

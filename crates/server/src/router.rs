@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use crate::auth::PAGE_HEADER;
 use crate::endpoints::{
     alarms, app, asks, attachments, audit, docs, door, engines, events, figures, health, holdings,
-    jobs, notifications, pairing, rules, search, sessions, settings, tokens, workspaces,
+    jobs, notifications, pairing, push, rules, search, sessions, settings, tokens, workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::Conduct;
@@ -126,6 +126,8 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(notifications::retry_notifications))
         .routes(routes!(notifications::retry_notification))
         .routes(routes!(notifications::test_target))
+        .routes(routes!(push::show_push))
+        .routes(routes!(push::subscribe, push::unsubscribe))
         .routes(routes!(events::follow_events))
         .routes(routes!(door::begin_run))
         .routes(routes!(door::keep_run))

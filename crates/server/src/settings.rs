@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::prefix::PathPrefix;
 use crate::presence::Presence;
 use crate::public_url::PublicUrl;
 
@@ -15,6 +16,8 @@ pub struct ServerSettings {
     pub public_url: Option<PublicUrl>,
     /// Whether a proxy stands in front whose `X-Forwarded-Proto` can be believed.
     pub behind_proxy: bool,
+    /// The path under which a proxy serves us.
+    pub path_prefix: PathPrefix,
     /// How much of everything is allowed.
     pub limits: Limits,
     /// Where it is counted who is connected.

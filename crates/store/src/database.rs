@@ -52,6 +52,10 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
         include_str!("../migrations/postgres/0009_access.sql"),
     ),
     (
+        include_str!("../migrations/sqlite/0010_push.sql"),
+        include_str!("../migrations/postgres/0010_push.sql"),
+    ),
+    (
         include_str!("../migrations/sqlite/0012_kept_workspaces.sql"),
         include_str!("../migrations/postgres/0012_kept_workspaces.sql"),
     ),

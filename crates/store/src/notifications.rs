@@ -3,7 +3,9 @@
 
 use countersign_core::actor::Actor;
 use countersign_core::id::{NotificationId, WorkspaceId};
-use countersign_core::notification::{Happening, Notification, NotificationState, Occasion};
+use countersign_core::notification::{
+    Happening, Notification, NotificationState, Occasion, device_of,
+};
 use countersign_core::time::Timestamp;
 use serde_json::json;
 
@@ -269,7 +271,25 @@ impl Store {
         Ok(buried == 1)
     }
 
-    /// Gives up what waits for targets that are not among `known`, and returns how many notifications that was.
+    /// Forgets a notification that waits: what it tells of is over, or whoever was to be told is gone.
+    pub async fn drop_notification(&self, id: NotificationId) -> Result<(), StoreError> {
+        const DROP: &str = "DELETE FROM notifications WHERE id = $1 AND state = 'waiting'";
+        on_db!(&self.db, |connection| {
+            query(DROP).bind(id.to_string()).execute(connection).await?;
+        });
+        Ok(())
+    }
+
+    /// The targets that something waits for.
+    pub async fn waiting_targets(&self) -> Result<Vec<String>, StoreError> {
+        const TARGETS: &str = "SELECT DISTINCT target FROM notifications WHERE state = 'waiting'";
+        let targets: Vec<(String,)> = on_db!(&self.db, |connection| {
+            query(TARGETS).fetch_all(connection).await?
+        });
+        Ok(targets.into_iter().map(|(target,)| target).collect())
+    }
+
+    /// Gives up what waits for targets that are not among `known` and no devices, and returns how many notifications that was.
     pub async fn bury_strays(&self, known: &[&str], now: Timestamp) -> Result<u64, StoreError> {
         const TARGETS: &str = "SELECT DISTINCT target FROM notifications WHERE state = 'waiting'";
         const BURY: &str = "UPDATE notifications SET state = 'dead', ended_at = $2, problem = $3 \
@@ -280,7 +300,8 @@ impl Store {
         });
         let mut buried = 0;
         for (target,) in targets {
-            if known.contains(&target.as_str()) {
+            // What waits for a device goes with the device.
+            if known.contains(&target.as_str()) || device_of(&target).is_some() {
                 continue;
             }
             buried += on_tx!(&mut write.tx, |connection| {

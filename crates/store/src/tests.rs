@@ -14,6 +14,7 @@ mod jobs;
 mod model;
 mod notifying;
 mod opening;
+mod pushing;
 mod racing;
 mod repeating;
 mod scene;

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::Store;
 use crate::database::{Db, Tx, on_db, on_tx, row};
 use crate::error::StoreError;
+use crate::push::forget_device;
 use crate::sql::query;
 use crate::write::name_in_audit;
 
@@ -294,6 +295,7 @@ impl Store {
         if revoked == 0 {
             return Ok(false);
         }
+        forget_device(&mut write.tx, id).await?;
         write.deed(
             WorkspaceId::SERVER,
             &name_in_audit(by),

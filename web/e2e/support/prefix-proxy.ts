@@ -1,5 +1,6 @@
 /* A reverse proxy that serves another server under `/some/prefix`, as people do who have one host for several things. */
-import { createServer, request, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
+import { passOn } from "./pass-on.ts";
 import { freePort } from "./programs.ts";
 
 const PREFIX = "/some/prefix";
@@ -22,14 +23,7 @@ export class PrefixProxy {
         outgoing.writeHead(404).end();
         return;
       }
-      const { method, headers } = incoming;
-      const onward = request({ host: "127.0.0.1", port, method, headers, path: path.slice(PREFIX.length) }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(outgoing);
-      });
-      onward.on("error", () => outgoing.destroy());
-      outgoing.on("close", () => onward.destroy());
-      incoming.pipe(onward);
+      passOn(incoming, outgoing, { port, path: path.slice(PREFIX.length), headers: incoming.headers });
     });
     await new Promise<void>((done) => server.listen(own, "127.0.0.1", done));
     return new PrefixProxy(`127.0.0.1:${own}`, server);

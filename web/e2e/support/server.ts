@@ -12,6 +12,16 @@ import { offlineEnvironment } from "./offline-opencode.ts";
 import { PrefixProxy } from "./prefix-proxy.ts";
 import { countersign, end, freePort, marked, opencode, start, stubModel, type Started } from "./programs.ts";
 
+/** What a server is told besides what every one is. */
+export interface Configuration {
+  /** More names under which browsers reach it. */
+  hosts?: readonly string[];
+  /** More lines of `[server]`. */
+  server?: string;
+  /** More tables. */
+  tables?: string;
+}
+
 export type Role = "viewer" | "collaborator" | "approver" | "owner";
 
 
@@ -26,7 +36,7 @@ export class Server {
   readonly #proxy: PrefixProxy;
   #program: Started | undefined;
 
-  private constructor(root: string, port: number, model: Started, proxy: PrefixProxy, others: readonly string[]) {
+  private constructor(root: string, port: number, model: Started, proxy: PrefixProxy, others: readonly string[], more: Configuration) {
     this.url = `http://127.0.0.1:${port}`;
     this.#root = root;
     this.workspace = join(root, "garden");
@@ -38,8 +48,9 @@ export class Server {
       USER: "ada",
     };
     const config = join(root, "config.toml");
-    const hosts = JSON.stringify([proxy.host]);
-    writeFileSync(config, `[server]\npublic_hosts = ${hosts}\npublic_url = ${JSON.stringify(proxy.url)}\n[engine]\nprogram = ${JSON.stringify(opencode)}\n`);
+    const hosts = JSON.stringify([proxy.host, ...(more.hosts ?? [])]);
+    const own = `[server]\npublic_hosts = ${hosts}\npublic_url = ${JSON.stringify(proxy.url)}\n${more.server ?? ""}[engine]\nprogram = ${JSON.stringify(opencode)}\n`;
+    writeFileSync(config, own + (more.tables ?? ""));
     const folders = [this.workspace, ...others.map((name) => join(root, name))];
     for (const folder of folders) mkdirSync(folder, { recursive: true });
     const workspaces = folders.flatMap((folder) => ["--workspace", folder]);
@@ -48,6 +59,11 @@ export class Server {
 
   /** Starts everything and waits until the engines are ready; `others` are the names of more workspaces. */
   static async start(...others: string[]): Promise<Server> {
+    return Server.startWith(() => ({}), ...others);
+  }
+
+  /** The same, with more in its configuration; what that is may depend on the port. */
+  static async startWith(more: (port: number) => Configuration, ...others: string[]): Promise<Server> {
     const root = realpathSync(mkdtempSync(join(tmpdir(), "countersign-e2e-")));
     const model = await start(stubModel, ["--requests", join(root, "requests.jsonl")], {
       environment: {},
@@ -56,7 +72,7 @@ export class Server {
       ready: "http://",
     });
     const port = await freePort();
-    const server = new Server(root, port, model, await PrefixProxy.start(port), others);
+    const server = new Server(root, port, model, await PrefixProxy.start(port), others, more(port));
     await server.restart();
     return server;
   }
@@ -101,6 +117,24 @@ export class Server {
   /** A token for somebody who calls over HTTP. */
   async token(name: string, role: Role): Promise<string> {
     return (await this.cli<{ secret: string }>("token", "create", "--name", name, "--role", role)).secret;
+  }
+
+  /** Begins a session with an engine, and says something in it. */
+  async begin(engine: string, text: string): Promise<string> {
+    const token = await this.token("starter", "owner");
+    const { id } = await this.post<{ id: string }>("sessions", { engine, title: engine }, token);
+    await this.post(`sessions/${id}/prompt`, { text }, token);
+    return id;
+  }
+
+  async post<T>(path: string, body: unknown, token: string): Promise<T> {
+    const response = await fetch(`${this.url}/api/v1/${path}`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
   }
 
   async get<T>(path: string, token: string): Promise<T> {

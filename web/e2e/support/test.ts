@@ -47,7 +47,8 @@ export const test = base.extend<TestFixtures, { server: Server }>({
     const complaints: string[] = [];
     const contexts: BrowserContext[] = [];
     await use(async (options) => {
-      const context = await browser.newContext(options);
+      // What a worker answers no test could answer in its place; those of the app itself allow it.
+      const context = await browser.newContext({ serviceWorkers: "block", ...options });
       contexts.push(context);
       await serveApp(context);
       const page = await context.newPage();

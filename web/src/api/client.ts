@@ -30,6 +30,7 @@ import type {
   Paired,
   PairingView,
   Phase,
+  PushView,
   Role,
   Rule,
   RulePreview,
@@ -76,7 +77,7 @@ export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function request<T>(method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown, deadline = DEADLINE_MS): Promise<T> {
+async function request<T>(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown, deadline = DEADLINE_MS): Promise<T> {
   const init: RequestInit = {
     method,
     credentials: "same-origin",
@@ -172,8 +173,8 @@ export const startSession = (wish: NewSession) => request<SessionView>("POST", "
 export const readEarlierSessions = (engine: string, workspace: string) =>
   request<EarlierSessions>("GET", `engines/${id(engine)}/sessions${query({ workspace })}`, undefined, LONG_DEADLINE_MS);
 export const readEngines = async () => (await request<{ engines: EngineOffer[] }>("GET", "engines")).engines;
-export const readItems = async (session: string, after: number) =>
-  (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ after })}`)).items;
+export const readItems = async (session: string, after: number, limit?: number) =>
+  (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ after, limit })}`)).items;
 /** The newest items of a session, a few of them. */
 export const readLastItems = async (session: string, last: number) =>
   (await request<{ items: TranscriptItem[] }>("GET", `sessions/${id(session)}/items${query({ last })}`)).items;
@@ -216,6 +217,11 @@ export const prioritiseJob = (job: string, priority: number) => request<JobView>
 /** Settles what becomes of a job's worktree. */
 export const settleWorktree = (job: string, how: "keep" | "discard") =>
   request<JobView>("POST", `jobs/${id(job)}/${how}`, undefined, LONG_DEADLINE_MS);
+
+export const readPush = () => request<PushView>("GET", "push");
+/** Has this browser told of new asks, where its push service said. */
+export const subscribe = (subscription: PushSubscriptionJSON) => request<void>("PUT", "push/subscription", subscription);
+export const unsubscribe = () => request<void>("DELETE", "push/subscription");
 
 export const readAlarms = () => request<AlarmView[]>("GET", "alarms");
 

@@ -580,6 +580,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows the key that browsers subscribe with, and whether the caller's own browser is told. */
+        get: operations["show_push"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/push/subscription": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Has the caller's own browser told of new asks, until it says otherwise, signs out or is signed out. */
+        put: operations["subscribe"];
+        post?: never;
+        /** Has the caller's own browser told no more. */
+        delete: operations["unsubscribe"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/rules": {
         parameters: {
             query?: never;
@@ -2314,6 +2349,13 @@ export interface components {
             /** @description What the browser will be allowed to do. */
             role: components["schemas"]["Role"];
         };
+        /** @description Where a browser wants to be told: its `PushSubscription`, as JSON. */
+        NewPushSubscription: {
+            /** @description The address at its push service. */
+            endpoint: string;
+            /** @description What messages are encrypted with. */
+            keys: components["schemas"]["PushKeys"];
+        };
         /** @description Makes a rule. */
         NewRule: components["schemas"]["Matcher"] & {
             /**
@@ -2401,7 +2443,7 @@ export interface components {
             state: components["schemas"]["NotificationState"];
             /** @description The id of the ask, job or alarm. */
             subject: string;
-            /** @description The target's name in the configuration. */
+            /** @description The target's name in the configuration, or `device:` and the token of a paired browser. */
             target: string;
             tried_at?: components["schemas"]["Timestamp"] | null;
             /** @description The workspace that it happened in. */
@@ -2512,6 +2554,20 @@ export interface components {
             session: components["schemas"]["SessionId"];
             /** @description The turn that it began. */
             turn: components["schemas"]["TurnId"];
+        };
+        /** @description What a browser's messages are encrypted with. */
+        PushKeys: {
+            /** @description Its secret, in base 64 for URLs. */
+            auth: string;
+            /** @description Its public key, in base 64 for URLs. */
+            p256dh: string;
+        };
+        /** @description What a browser has to know to be told of new asks. */
+        PushView: {
+            /** @description The server's public key, in base 64 for URLs: `applicationServerKey`. */
+            public_key: string;
+            /** @description Whether the caller's own browser is told. */
+            subscribed: boolean;
         };
         /** @description One part of a question. */
         Question: {
@@ -7402,6 +7458,337 @@ export interface operations {
             };
         };
     };
+    show_push: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PushView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    subscribe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPushSubscription"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The caller is no paired browser */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    unsubscribe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The caller is no paired browser */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     list_rules: {
         parameters: {
             query?: never;
@@ -8421,6 +8808,8 @@ export interface operations {
                 after?: number;
                 /** @description Only the newest, so many of them. */
                 last?: number;
+                /** @description So many at most; 5000 if it is not said. */
+                limit?: number;
             };
             header?: never;
             path: {

@@ -25,6 +25,7 @@ export type Grant = Named<"Grant">;
 export type Actor = Named<"Actor">;
 export type Me = Named<"Me">;
 export type Paired = Named<"Paired">;
+export type PushView = Named<"PushView">;
 
 export type Shown = Named<"Shown">;
 export type Question = Named<"Question">;

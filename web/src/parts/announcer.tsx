@@ -14,7 +14,7 @@ export function Announcer() {
   });
   const news = () => {
     const ask = newestAsk();
-    return ask === undefined ? "" : words.shell.newAsk(visible(ask.requester), wantOf(ask), visible(ask.summary).slice(0, 200));
+    return ask === undefined ? "" : words.shell.newAsk(visible(ask.requester), wantOf(ask), visible(ask.summary.slice(0, 200)));
   };
   return (
     <>

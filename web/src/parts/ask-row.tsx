@@ -17,6 +17,9 @@ import { workspaceName } from "./requester.tsx";
 import { Ago, Countdown, Waiting } from "./time.tsx";
 import { Visible } from "./visible.tsx";
 
+/** More than the two lines of a row can show. */
+const IN_SIGHT = 1_000;
+
 export function AskRow(props: {
   row: Row;
   isCurrent: boolean;
@@ -51,7 +54,7 @@ export function AskRow(props: {
         <label class="row-pick">
           <input
             type="checkbox"
-            aria-label={words.inbox.selectOne(visible(ask().summary).slice(0, 120))}
+            aria-label={words.inbox.selectOne(visible(ask().summary.slice(0, 120)))}
             checked={isSelected(open())}
             onChange={() => toggle(open())}
           />
@@ -70,7 +73,7 @@ export function AskRow(props: {
           </span>
         </span>
         <span class="row-summary" classList={{ "row-prose": ask().subject.kind !== "permission" }}>
-          <Visible text={ask().summary} />
+          <Visible text={ask().summary.slice(0, IN_SIGHT)} />
         </span>
         <Show when={lines() > 2}>
           <span class="row-more">{words.inbox.lines(lines())}</span>

@@ -7,6 +7,7 @@ import { pathsOutside } from "../text/paths.ts";
 import { programs, tokens, type Token } from "../text/shell.ts";
 import { words } from "../text/words.ts";
 import { Alert } from "./icons.tsx";
+import { Long } from "./long.tsx";
 import { Visible } from "./visible.tsx";
 
 /** A longer one is no command that somebody reads by its colours. */
@@ -27,13 +28,15 @@ export function Command(props: { text: string; place?: Place | undefined }) {
   return (
     <>
       <pre class="code command" tabindex="0">
-        <For each={byWord(parts())}>
-          {(word) => (
-            <Show when={word.isSpace} fallback={<span class="word"><For each={word.parts}>{(part) => <Piece part={part} />}</For></span>}>
-              {word.parts[0]?.text}
-            </Show>
-          )}
-        </For>
+        <Show when={props.text.length <= LONGEST} fallback={<Long text={props.text} />}>
+          <For each={byWord(parts())}>
+            {(word) => (
+              <Show when={word.isSpace} fallback={<span class="word"><For each={word.parts}>{(part) => <Piece part={part} />}</For></span>}>
+                {word.parts[0]?.text}
+              </Show>
+            )}
+          </For>
+        </Show>
       </pre>
       <Show when={named().length > 1}>
         <p class="command-runs" title={words.command.runsHint}>

@@ -8,20 +8,21 @@ import { Dynamic } from "solid-js/web";
 import { outermost, parseMarkdown, type Block, type Inline, type ListItem } from "../text/markdown.ts";
 import { words } from "../text/words.ts";
 import { Check, Copy } from "./icons.tsx";
+import { Long } from "./long.tsx";
 import { Visible } from "./visible.tsx";
 
 /** Longer words are shown as they are: nobody reads them for their headings. */
 const LONGEST = 200_000;
 
 /** What stands around it has the headings above `under`; those of the text are all one below, whatever it says they are. */
-export function Markdown(props: { text: string; under?: "h2" | "h3" }) {
+export function Markdown(props: { text: string; under?: "h2" | "h3"; isGrowing?: boolean }) {
   const pieces = createMemo(() => (props.text.length > LONGEST ? undefined : outermost(props.text)));
   return (
     <Show
       when={pieces()}
       fallback={
         <p class="said-text">
-          <Visible text={props.text} />
+          <Long text={props.text} isGrowing={props.isGrowing === true} />
         </p>
       }
     >

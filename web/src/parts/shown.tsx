@@ -2,11 +2,12 @@
 import { For, Match, Show, Switch } from "solid-js";
 import type { AskView, PermissionSubject, Shown, WriteSubject } from "../api/types.ts";
 import { ledger } from "../state/live.ts";
-import { segments } from "../text/visible.ts";
+import { deceptiveIn } from "../text/visible.ts";
 import { words } from "../text/words.ts";
 import { Command, type Place } from "./command.tsx";
 import { DiffView, OutsideChip } from "./diff.tsx";
 import { Alert } from "./icons.tsx";
+import { Long } from "./long.tsx";
 import { Visible } from "./visible.tsx";
 
 /** Where the one who asks works, and what it should not leave; nothing if the workspace is not known. */
@@ -83,7 +84,7 @@ export function Targets(props: { targets: readonly string[] }) {
         {(target) => (
           <li>
             <pre class="code" tabindex="0">
-              <Visible text={target} />
+              <Long text={target} />
             </pre>
           </li>
         )}
@@ -118,7 +119,7 @@ function Part(props: { part: Shown; place: Place | undefined }) {
               <Visible text={text().label} />
             </h3>
             <pre class="code" tabindex="0">
-              <Visible text={text().text} />
+              <Long text={text().text} />
             </pre>
           </section>
         )}
@@ -135,5 +136,5 @@ function textsOf(subject: PermissionSubject): string[] {
 }
 
 function hiddenIn(texts: readonly string[]): number {
-  return texts.flatMap((text) => segments(text)).filter((segment) => segment.deceptive).length;
+  return texts.reduce((count, text) => count + deceptiveIn(text), 0);
 }

@@ -10,30 +10,46 @@ import { words } from "../text/words.ts";
 import { AttachmentPiece } from "./attachments.tsx";
 import { DiffView } from "./diff.tsx";
 import { Check, Clock, Cross } from "./icons.tsx";
+import { Long } from "./long.tsx";
 import { Markdown } from "./markdown.tsx";
 import { SessionLink } from "./requester.tsx";
+import { VirtualList } from "./virtual.tsx";
 import { Visible } from "./visible.tsx";
+
+/** Longer than any line on a screen. */
+const LINE = 500;
 
 export function TranscriptView(props: { transcript: Transcript }) {
   const seqs = createMemo(() => props.transcript.items.map((item) => item.seq));
   const bySeq = createMemo(() => new Map(props.transcript.items.map((item) => [item.seq, item])));
   const live = () => Object.values(props.transcript.live);
+  const sought = () => {
+    const at = route();
+    return at.page === "session" ? at.item : undefined;
+  };
   return (
-    <ol class="transcript" aria-label={words.transcript.title}>
+    <VirtualList
+      tag="ol"
+      class="transcript"
+      label={words.transcript.title}
+      each={seqs()}
+      guess={44}
+      keep={sought()}
+      after={
+        <Index each={live()}>
+          {(said) => (
+            <li class="piece">
+              <Show when={said().thought} fallback={<Markdown text={said().text} isGrowing />}>
+                <Thought text={said().text} isOpen />
+              </Show>
+            </li>
+          )}
+        </Index>
+      }
+    >
       {/* By number, so that a piece that grows stays the same element: open details stay open. */}
-      <For each={seqs()}>
-        {(seq) => <Show when={bySeq().get(seq)}>{(item) => <Piece item={item()} />}</Show>}
-      </For>
-      <Index each={live()}>
-        {(said) => (
-          <li class="piece">
-            <Show when={said().thought} fallback={<Markdown text={said().text} />}>
-              <Thought text={said().text} isOpen />
-            </Show>
-          </li>
-        )}
-      </Index>
-    </ol>
+      {(seq) => <Show when={bySeq().get(seq)}>{(item) => <Piece item={item()} />}</Show>}
+    </VirtualList>
   );
 }
 
@@ -52,7 +68,7 @@ function Piece(props: { item: TranscriptItem }) {
                 <span class="muted">{words.transcript.followUp}</span>
               </Show>
               <p class="said-text">
-                <Visible text={said().text} />
+                <Long text={said().text} />
               </p>
             </>
           )}
@@ -62,7 +78,7 @@ function Piece(props: { item: TranscriptItem }) {
         <Match when={text("notice")}>
           {(said) => (
             <p class="notice">
-              <Visible text={said().text} />
+              <Long text={said().text} />
             </p>
           )}
         </Match>
@@ -94,7 +110,7 @@ function Thought(props: { text: string; isOpen?: boolean }) {
   return (
     <details class="thought" open={props.isOpen === true}>
       <summary>{words.transcript.thought}</summary>
-      <Markdown text={props.text} />
+      <Markdown text={props.text} isGrowing={props.isOpen === true} />
     </details>
   );
 }
@@ -139,10 +155,10 @@ function Call(props: { call: ToolCall; took: string | undefined }) {
           <span class="unseen">{words.transcript.calls[props.call.status]}</span>
         </span>
         <code class="call-tool">
-          <Visible text={props.call.tool} />
+          <Visible text={props.call.tool.slice(0, LINE)} />
         </code>
         <code class="call-line">
-          <Visible text={inputLine(props.call.input)} />
+          <Visible text={inputLine(props.call.input).slice(0, LINE)} />
         </code>
         <Show when={props.took !== undefined && (props.call.status === "completed" || props.call.status === "failed")}>
           <span class="call-took">{props.took}</span>
@@ -157,7 +173,7 @@ function Call(props: { call: ToolCall; took: string | undefined }) {
       </Show>
       <h4>{words.transcript.input}</h4>
       <pre class="code" tabindex="0">
-        <Visible text={JSON.stringify(props.call.input, null, 2) ?? ""} />
+        <Long text={JSON.stringify(props.call.input, null, 2) ?? ""} />
       </pre>
       <For each={props.call.changes ?? []}>
         {(change) => <DiffView path={change.path} patch={change.patch} />}
@@ -165,7 +181,7 @@ function Call(props: { call: ToolCall; took: string | undefined }) {
       <Show when={props.call.output !== ""}>
         <h4>{words.transcript.output}</h4>
         <pre class="code" tabindex="0">
-          <Visible text={props.call.output} />
+          <Long text={props.call.output} />
         </pre>
       </Show>
     </details>

@@ -4,6 +4,7 @@ import * as api from "../api/client.ts";
 import type { Grant, Me } from "../api/types.ts";
 import { takePairingCode } from "../router.ts";
 import { words } from "../text/words.ts";
+import { forgetPushing, learnPushing } from "./pushing.ts";
 import { startLive } from "./live.ts";
 
 export type Identity =
@@ -53,6 +54,7 @@ export async function pairWith(code: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await api.signOut();
+  await forgetPushing();
   leave(words.gate.signedOut);
 }
 
@@ -60,6 +62,8 @@ function enter(who: Me): void {
   stopLive?.();
   setIdentity({ kind: "paired", me: who });
   stopLive = startLive(leave);
+  // What the browser changed of its subscription is told to the server; whether that works is no matter of the page's.
+  void learnPushing().catch(() => undefined);
 }
 
 function leave(problem: string): void {

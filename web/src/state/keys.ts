@@ -56,8 +56,9 @@ export function bindKeys(handlers: () => Handlers): void {
 /** Listens for keys from now on. */
 export function listenForKeys(): void {
   addEventListener("keydown", (event) => {
-    // An open dialog has its own keys.
+    // An open dialog has its own keys, and the first Escape is for what is open above the page.
     if (event.defaultPrevented || document.querySelector("dialog[open]") !== null) return;
+    if (event.key === "Escape" && document.querySelector(":popover-open") !== null) return;
     const action = actionOf(event, targetOf(event.target), preferences().keys === "on");
     if (action === undefined) return;
     const handler = bound.map((handlers) => handlers()[action]).findLast((found) => found !== undefined);

@@ -3,15 +3,18 @@
  *
  * The stream stands before anything is read, so nothing can happen unnoticed in between.
  */
-import { createSignal } from "solid-js";
+import { batch, createSignal } from "solid-js";
 import * as api from "../api/client.ts";
 import { followEvents } from "../api/events.ts";
-import type { AskView, Event, JobView, SessionView, SettingsView } from "../api/types.ts";
+import type { AskView, Delta, Event, JobView, SessionView, SettingsView } from "../api/types.ts";
+import { lookForUpdate } from "./app-shell.ts";
 import { isOver, jobsOf } from "./jobs.ts";
 import { announce, EMPTY, openAsks, withAsk, withAsks, withJobs, withSession, withSessions, withWrite, type Ledger, type Reading } from "./ledger.ts";
+import { Pace } from "./pace.ts";
+import { closeNotification } from "./pushing.ts";
 import { Reader } from "./reader.ts";
 import { sameParts } from "./settings.ts";
-import { placeOf, SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
+import { joined, newest, placeOf, SILENT, withDelta, withItems, type Transcript } from "./transcript.ts";
 
 /** How many of the asks that are over are shown. */
 const RECENT = 30;
@@ -53,6 +56,27 @@ export const transcriptOf = (session: string): Transcript | undefined => transcr
 /** What is set for a session and what could be; nothing until it is followed. */
 export const settingsOf = (session: string): SettingsView | undefined => settings()[session];
 
+/** How many items of a session are held at first, and how many more whenever somebody reads back. */
+const HELD = 1_000;
+/** How many items the server sends at once. */
+const SENT_AT_ONCE = 5_000;
+/** How many items are held of sessions in which somebody read back. */
+const readBack = new Map<string, number>();
+const heldOf = (session: string): number => readBack.get(session) ?? HELD;
+
+/** Reads what was said before what is known of a session. */
+export function wantEarlier(session: string): void {
+  const first = transcripts()[session]?.items[0]?.seq ?? 1;
+  if (first <= 1) return;
+  want(`before ${first} of ${session}`, async () => {
+    const items = await api.readItems(session, Math.max(0, first - 1 - HELD), HELD);
+    const known = transcripts()[session] ?? SILENT;
+    const earlier = items.filter((item) => item.seq < first);
+    readBack.set(session, known.items.length + earlier.length + HELD);
+    setTranscripts({ ...transcripts(), [session]: { ...known, items: [...earlier, ...known.items] } });
+  });
+}
+
 /** The lowest place from which each followed session's items have to be read. */
 const unread = new Map<string, number>();
 let reader: Reader | undefined;
@@ -61,19 +85,17 @@ let reader: Reader | undefined;
 export function startLive(signedOut: (sentence: string) => void): () => void {
   const stop = new AbortController();
   reader = new Reader(stop.signal);
+  const told = new Pace<Told>((all) => stop.signal.aborted || batch(() => takeAll(all)));
   void followEvents(
     {
-      connected: () => setConnection("live"),
+      connected: () => {
+        if (connection() === "lost") void lookForUpdate();
+        setConnection("live");
+      },
       lost: () => setConnection("lost"),
       reset: readEverything,
-      event: take,
-      delta: (delta) => {
-        const transcript = transcripts()[delta.session];
-        if (transcript === undefined) return;
-        const more = withDelta(transcript, delta);
-        if (more === undefined) wantItems(delta.session, placeOf(transcript, delta.item));
-        else setTranscripts({ ...transcripts(), [delta.session]: more });
-      },
+      event: (event) => told.add({ event }),
+      delta: (delta) => told.add({ delta }),
       refused: (error) => signedOut(error.message),
     },
     stop.signal,
@@ -82,6 +104,7 @@ export function startLive(signedOut: (sentence: string) => void): () => void {
     stop.abort();
     reader = undefined;
     unread.clear();
+    readBack.clear();
     setLedger(EMPTY);
     setTranscripts({});
     setSettings({});
@@ -163,7 +186,33 @@ export function followSession(session: string): void {
   perform({ of: "settings", session });
 }
 
+/** One thing that the stream told. */
+type Told = { event: Event } | { delta: Delta };
+
+function takeAll(all: readonly Told[]): void {
+  let words: Delta[] = [];
+  for (const one of all) {
+    if ("delta" in one) {
+      words.push(one.delta);
+      continue;
+    }
+    for (const delta of joined(words)) hear(delta);
+    words = [];
+    take(one.event);
+  }
+  for (const delta of joined(words)) hear(delta);
+}
+
+function hear(delta: Delta): void {
+  const transcript = transcripts()[delta.session];
+  if (transcript === undefined) return;
+  const more = withDelta(transcript, delta);
+  if (more === undefined) wantItems(delta.session, placeOf(transcript, delta.item));
+  else setTranscripts({ ...transcripts(), [delta.session]: more });
+}
+
 function take(event: Event): void {
+  if (event.type === "ask.changed") void closeNotification(event.ask);
   const told = announce(ledger(), event);
   setLedger(told.ledger);
   if (event.type === "rule.changed") setRuleChanges(ruleChanges() + 1);
@@ -240,9 +289,15 @@ function wantItems(session: string, from: number): void {
     const first = unread.get(session) ?? 0;
     unread.delete(session);
     try {
-      const items = await api.readItems(session, Math.max(0, first - 1));
+      const held = heldOf(session);
       const known = transcripts()[session] ?? SILENT;
-      setTranscripts({ ...transcripts(), [session]: withItems(known, items, first) });
+      // Of one that is not known yet the newest are read, and so they are if more came than are held.
+      const isFresh = first === 0;
+      const items = isFresh ? await api.readLastItems(session, Math.min(held, SENT_AT_ONCE)) : await api.readItems(session, first - 1);
+      const more = withItems(isFresh ? { ...known, items: [] } : (transcripts()[session] ?? known), items, first);
+      setTranscripts({ ...transcripts(), [session]: newest(more, held) });
+      // What was asked for is more than is sent at once.
+      if (!isFresh && items.length >= SENT_AT_ONCE) wantItems(session, (items.at(-1)?.seq ?? 0) + 1);
     } catch (error) {
       unread.set(session, Math.min(first, unread.get(session) ?? first));
       throw error;

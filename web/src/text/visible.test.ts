@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { segments, visible } from "./visible.ts";
+import { deceptiveIn, segments, visible } from "./visible.ts";
 
 test("what hides or reorders is written out", () => {
   expect(visible("rm\u{200B} -rf")).toBe("rm⟨U+200B⟩ -rf");
@@ -34,4 +34,10 @@ test("only the deceptive characters are marked", () => {
     { text: " -l", deceptive: false },
   ]);
   expect(segments("")).toEqual([]);
+});
+
+test("deceptive characters are counted without taking the text apart", () => {
+  const text = `a\u202Eb\u200B${"x".repeat(1_000_000)}\uD800`;
+  expect(deceptiveIn(text)).toBe(segments(text).filter((segment) => segment.deceptive).length);
+  expect(deceptiveIn("plain")).toBe(0);
 });

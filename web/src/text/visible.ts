@@ -31,6 +31,14 @@ const DECEPTIVE = new RegExp(
   ].join(""),
   "u",
 );
+const EVERY = new RegExp(DECEPTIVE.source, "gu");
+
+/** How many deceptive characters a text has. */
+export function deceptiveIn(text: string): number {
+  let count = 0;
+  for (const _ of text.matchAll(EVERY)) count += 1;
+  return count;
+}
 
 /** A stretch of text as it is, or one deceptive character by its code point. */
 export interface Segment {

@@ -4,6 +4,7 @@
  * `phrases.ts` and `wants.ts`; what agents say is never here.
  */
 import { access } from "./words/access.ts";
+import { app } from "./words/app.ts";
 import { asks } from "./words/asks.ts";
 import { frame } from "./words/frame.ts";
 import { jobs } from "./words/jobs.ts";
@@ -11,4 +12,4 @@ import { ledger } from "./words/ledger.ts";
 import { sessions } from "./words/sessions.ts";
 import { workspaces } from "./words/workspaces.ts";
 
-export const words = { ...frame, ...asks, ...sessions, ...jobs, ...workspaces, ...access, ...ledger };
+export const words = { ...frame, ...app, ...asks, ...sessions, ...jobs, ...workspaces, ...access, ...ledger };

@@ -6,6 +6,7 @@ import { AskRow } from "../parts/ask-row.tsx";
 import { Back } from "../parts/icons.tsx";
 import { FilterTools, ListTabs } from "../parts/inbox-tools.tsx";
 import { Problem } from "../parts/problem.tsx";
+import { VirtualList } from "../parts/virtual.tsx";
 import { fragmentOf, goTo, replaceWith, route } from "../router.ts";
 import { isEverything } from "../state/filtering.ts";
 import { depth, ENDINGS, isReading, problem, readMore, settled, want, wish, type Ending } from "../state/history.ts";
@@ -63,22 +64,19 @@ export function History() {
           <h2 id="history-title" class="list-title">
             {words.history.heading}
           </h2>
-          <ul class="rows rows-settled rows-history">
-            <For
-              each={ids()}
-              fallback={
-                <Show when={!isReading()}>
-                  <li class="rows-empty">{emptiness()}</li>
-                </Show>
-              }
-            >
-              {(id) => (
-                <Show when={ledger().asks[id]}>
-                  {(ask) => <HistoryRow ask={ask()} isCurrent={chosen() === id} />}
-                </Show>
-              )}
-            </For>
-          </ul>
+          <VirtualList
+            class="rows rows-settled rows-history"
+            each={ids()}
+            guess={84}
+            keep={chosen()}
+            fallback={
+              <Show when={!isReading()}>
+                <li class="rows-empty">{emptiness()}</li>
+              </Show>
+            }
+          >
+            {(id) => <Show when={ledger().asks[id]}>{(ask) => <HistoryRow ask={ask()} isCurrent={chosen() === id} />}</Show>}
+          </VirtualList>
           <Problem sentence={problem()} />
           <Show when={depth().down !== "beginning"} fallback={<p class="history-end muted">{words.history.end(ids().length)}</p>}>
             <button type="button" class="history-more" aria-disabled={isReading()} onClick={() => isReading() || void readMore()}>

@@ -12,6 +12,7 @@ import { NewSessionComposer } from "../parts/composer.tsx";
 import { EngineList, EngineTroubles } from "../parts/engines.tsx";
 import { Back, Forward } from "../parts/icons.tsx";
 import { FilterTools, ListTabs } from "../parts/inbox-tools.tsx";
+import { VirtualList } from "../parts/virtual.tsx";
 import { fragmentOf, goTo, replaceWith, route } from "../router.ts";
 import { batches } from "../state/answering.ts";
 import { apart } from "../state/apart.ts";
@@ -86,15 +87,17 @@ export function Inbox() {
               </button>
             </Show>
           </div>
-          <ul class="rows">
-            <For
-              each={leads()}
-              fallback={
-                <li class="rows-empty">
-                  {!isLoaded() ? words.reading : isEverything(filter()) ? words.inbox.nothing : words.inbox.noneFits}
-                </li>
-              }
-            >
+          <VirtualList
+            class="rows"
+            each={leads()}
+            guess={92}
+            keep={rowWith(current())?.lead.id}
+            fallback={
+              <li class="rows-empty">
+                {!isLoaded() ? words.reading : isEverything(filter()) ? words.inbox.nothing : words.inbox.noneFits}
+              </li>
+            }
+          >
               {(id) => (
                 <Show when={rowWith(id)}>
                   {(row) => (
@@ -109,8 +112,7 @@ export function Inbox() {
                   )}
                 </Show>
               )}
-            </For>
-          </ul>
+          </VirtualList>
         </section>
         <Show when={settled().length > 0}>
           <section aria-labelledby="settled-title">

@@ -2,6 +2,7 @@
 import { For, onMount } from "solid-js";
 import { DIFF_LAYOUTS, KEY_CHOICES, prefer, preferences, REMINDERS, THEMES, UNDO_WINDOWS, type Preferences } from "../state/preferences.ts";
 import { words } from "../text/words.ts";
+import { PushChoice } from "../parts/push-choice.tsx";
 import { Sentence } from "../parts/sentence.tsx";
 
 export function PreferencesDialog(props: { close: () => void }) {
@@ -16,6 +17,7 @@ export function PreferencesDialog(props: { close: () => void }) {
         <Choice name="theme" legend={text.theme} choices={THEMES} say={(theme) => text.themes[theme]} />
         <Choice name="undo" legend={text.undo} hint={text.undoHint} choices={UNDO_WINDOWS} say={text.undos} />
         <Choice name="remind" legend={text.remind} hint={text.remindHint} choices={REMINDERS} say={text.reminds} />
+        <PushChoice />
         <Choice name="keys" legend={text.keys} hint={text.keysHint} choices={KEY_CHOICES} say={(choice) => text.keyChoices[choice]} />
         <Choice name="diff" legend={text.diff} choices={DIFF_LAYOUTS} say={(layout) => words.diff[layout]} />
         <div class="dialog-buttons">

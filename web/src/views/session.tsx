@@ -17,7 +17,7 @@ import { Visible } from "../parts/visible.tsx";
 import { fragmentOf, route } from "../router.ts";
 import { bindKeys } from "../state/keys.ts";
 import { openAsks } from "../state/ledger.ts";
-import { followSession, isLoaded, isMissing, learnSession, ledger, transcriptOf, wantSession } from "../state/live.ts";
+import { followSession, isLoaded, isMissing, learnSession, ledger, transcriptOf, wantEarlier, wantSession } from "../state/live.ts";
 import { words } from "../text/words.ts";
 
 /** Who reads the newest words is within this many pixels of them. */
@@ -68,6 +68,11 @@ function Conversation(props: { session: SessionView }) {
     <section class="conversation" aria-label={props.session.title}>
       <Head session={props.session} />
       <div class="conversation-scroll" ref={end.scroller}>
+        <Show when={(transcript()?.items[0]?.seq ?? 1) > 1}>
+          <button type="button" class="earlier" onClick={() => wantEarlier(props.session.id)}>
+            {words.readBack}
+          </button>
+        </Show>
         <Show when={transcript()}>{(known) => <TranscriptView transcript={known()} />}</Show>
         <TurnEnd session={props.session} />
         <For each={held()}>
@@ -236,10 +241,18 @@ function createFollowedEnd(grows: () => unknown) {
     setFollowing(true);
     if (box !== undefined) box.scrollTop = box.scrollHeight;
   };
+  // Rows turn out higher than was guessed when they are drawn.
+  const sizes = new ResizeObserver(() => {
+    if (isFollowing()) follow();
+  });
+  onCleanup(() => sizes.disconnect());
   createEffect(
-    on(grows, () => {
-      if (isFollowing()) queueMicrotask(follow);
-    }),
+    on(grows, () =>
+      queueMicrotask(() => {
+        for (const part of box?.children ?? []) sizes.observe(part);
+        if (isFollowing()) follow();
+      }),
+    ),
   );
   onMount(() => {
     if (box === undefined) return;

@@ -1,5 +1,5 @@
 /* The sessions, and the one that is chosen. */
-import { createMemo, createSignal, For, Show } from "solid-js";
+import { createMemo, createSignal, Show } from "solid-js";
 import type { SessionView } from "../api/types.ts";
 import { NewSessionComposer } from "../parts/composer.tsx";
 import { EngineTroubles } from "../parts/engines.tsx";
@@ -7,6 +7,7 @@ import { Back } from "../parts/icons.tsx";
 import { workspaceName } from "../parts/requester.tsx";
 import { Findings, SessionSearch } from "../parts/session-search.tsx";
 import { Ago } from "../parts/time.tsx";
+import { VirtualList } from "../parts/virtual.tsx";
 import { Visible } from "../parts/visible.tsx";
 import { fragmentOf, goTo, route } from "../router.ts";
 import { asTree } from "../state/family.ts";
@@ -47,21 +48,22 @@ export function Sessions() {
           <h2 id="sessions-title" class="list-title">
             {words.sessions.title}
           </h2>
-          <ul class="rows">
-            <For
-              each={rows()}
-              fallback={<li class="rows-empty">{!isLoaded() ? words.reading : text() === "" ? words.sessions.none : words.sessions.noneFits}</li>}
-            >
-              {(row) => {
-                const [id = "", depth = "0"] = row.split(" ");
-                return (
-                  <Show when={ledger().sessions[id]}>
-                    {(session) => <SessionRow session={session()} depth={Number(depth)} isCurrent={chosen() === id} />}
-                  </Show>
-                );
-              }}
-            </For>
-          </ul>
+          <VirtualList
+            class="rows"
+            each={rows()}
+            guess={72}
+            keep={rows().find((row) => row.startsWith(`${chosen()} `))}
+            fallback={<li class="rows-empty">{!isLoaded() ? words.reading : text() === "" ? words.sessions.none : words.sessions.noneFits}</li>}
+          >
+            {(row) => {
+              const [id = "", depth = "0"] = row.split(" ");
+              return (
+                <Show when={ledger().sessions[id]}>
+                  {(session) => <SessionRow session={session()} depth={Number(depth)} isCurrent={chosen() === id} />}
+                </Show>
+              );
+            }}
+          </VirtualList>
         </section>
         <Show when={text().trim() !== ""}>
           <Findings text={text()} current={at()} />

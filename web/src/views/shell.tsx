@@ -8,6 +8,7 @@ import { HeldAnswers } from "../parts/held.tsx";
 import { Board, Keyboard, Lines, Shield, Stack, Talk, Tray } from "../parts/icons.tsx";
 import { Reminders } from "../parts/reminders.tsx";
 import { fragmentOf, route, type Route } from "../router.ts";
+import { isUpdateReady, takeUpdate } from "../state/app-shell.ts";
 import { inColumn } from "../state/jobs.ts";
 import { bindKeys } from "../state/keys.ts";
 import { openAsks } from "../state/ledger.ts";
@@ -93,6 +94,14 @@ export function Shell() {
             <span class="spinner" aria-hidden="true" />
             {words.shell.lost}
           </p>
+        </Show>
+        <Show when={isUpdateReady()}>
+          <output class="update">
+            <span>{words.update.ready}</span>
+            <button type="button" class="quiet" onClick={takeUpdate}>
+              {words.update.take}
+            </button>
+          </output>
         </Show>
         <Alarms />
         <Reminders />

@@ -17,10 +17,14 @@ struct Package {
     is_present: fn() -> bool,
 }
 
-const PACKAGES: [Package; 4] = [
+const PACKAGES: [Package; 5] = [
     Package {
         name: "chromium",
         is_present: || on_path("chromium"),
+    },
+    Package {
+        name: "openssl",
+        is_present: || on_path("openssl"),
     },
     Package {
         name: "postgresql",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use countersign_core::event::Event;
 use countersign_core::id::{AskId, WorkspaceId};
-use countersign_core::notification::{Happening, Occasion};
+use countersign_core::notification::{Happening, Occasion, device_target};
 use countersign_core::session::Workspace;
 use countersign_store::{Happened, StoreError};
 
@@ -30,6 +30,12 @@ impl Notifications {
         let mut head = self.store.head();
         let mut known = Known::new();
         let mut position = None;
+        if let Err(error) = self.wake_devices().await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "devices that something waits for could not be looked up"
+            );
+        }
         loop {
             head.mark_unchanged();
             let pause = match self.catch_up(&mut position, &mut known).await {
@@ -92,9 +98,7 @@ impl Notifications {
             }
             position.read = last;
             for new in &happened {
-                if let Some(queue) = self.queue(&new.target) {
-                    queue.more.notify_one();
-                }
+                self.wake(&new.target);
             }
         }
     }
@@ -122,12 +126,19 @@ impl Notifications {
             let interest = &queue.target.interest;
             interest.covers(happening.occasion, path, name)
         };
-        let targets: Vec<String> = self
+        let mut targets: Vec<String> = self
             .targets
             .iter()
             .filter(wants)
             .map(|queue| queue.target.name.clone())
             .collect();
+        if happening.occasion == Occasion::AskOpened {
+            let devices = self.store.push_devices(None, self.clock.now()).await?;
+            let seeing = devices
+                .iter()
+                .filter(|it| it.sees(event.workspace) && it.was_there(event.at));
+            targets.extend(seeing.map(|it| device_target(it.device.token)));
+        }
         if targets.is_empty() || self.waits_for_nobody(&happening).await? {
             return Ok(());
         }

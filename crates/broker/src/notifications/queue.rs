@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use countersign_core::notification::{Message, Notification};
+use countersign_core::notification::{Message, Notification, device_of};
 use countersign_notify::{Attempt, Failure};
 use countersign_store::StoreError;
 use rand::RngExt as _;
 
-use super::{Notifications, Queue};
+use super::{LOOK, Notifications, Queue};
 
-/// How often the clock is looked at while something waits: a clock can be set, so no longer sleep.
-const LOOK: Duration = Duration::from_secs(1);
 /// How often the ledger is looked at while nothing waits, for what other replicas put there.
 const IDLE_LOOK: Duration = Duration::from_secs(30);
 
@@ -53,7 +51,11 @@ impl Notifications {
         Ok(Duration::ZERO)
     }
 
-    async fn attempt(&self, queue: &Queue, next: Notification) -> Result<(), StoreError> {
+    pub(super) async fn attempt(
+        &self,
+        queue: &Queue,
+        next: Notification,
+    ) -> Result<(), StoreError> {
         let target = &queue.target;
         let id = next.id;
         if next.attempts > 0 {
@@ -87,12 +89,35 @@ impl Notifications {
                 self.store.mark_notified(id, self.clock.now()).await?;
             }
             Attempt::BrokenOff => self.store.take_back_attempt(id, self.clock.now()).await?,
+            Attempt::Gone(failure) => self.part_with(queue, &next, &failure).await?,
             Attempt::Failed(failure) => {
                 let pause = pause.filter(|_| !failure.lasting);
                 self.put_off(queue, &next, &failure, pause).await?;
             }
         }
         Ok(())
+    }
+
+    /// Gives up on a target that is gone for good. A device is forgotten with all that waits for it.
+    async fn part_with(
+        &self,
+        queue: &Queue,
+        next: &Notification,
+        failure: &Failure,
+    ) -> Result<(), StoreError> {
+        let Some(device) = device_of(&queue.target.name) else {
+            let output = failure.output.as_deref();
+            return self.bury(queue, next, &failure.problem, output).await;
+        };
+        tracing::info!(
+            device.token = %device,
+            problem = failure.problem,
+            "a push service does not know a browser any more, which is not told from now on"
+        );
+        let removed = self
+            .store
+            .remove_push_device(device, None, self.clock.now());
+        removed.await.map(drop)
     }
 
     /// Puts a failed attempt off, or gives up if there is no pause to wait for.

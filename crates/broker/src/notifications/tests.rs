@@ -1,11 +1,10 @@
 //! Servers that come and go on one ledger, and what is told of what happened meanwhile.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use countersign_core::id::{AlarmId, AskId};
 use countersign_core::notification::{Happening, Interest, Occasion, Schedule};
-use countersign_notify::{CommandTarget, Way};
+use countersign_notify::{CommandTarget, PushSettings, Way};
 use countersign_store::{Happened, NewAlarm};
 use tempfile::TempDir;
 
@@ -54,6 +53,7 @@ async fn start(folder: &TempDir, notify: Vec<Target>) -> Broker {
         lonely_limit_s: 1,
         notify,
         changes: ChangeSettings::default(),
+        push: PushSettings::default(),
     };
     let store = open(folder).await;
     Broker::start(store, settings, Clock::System).await.unwrap()

@@ -17,7 +17,9 @@ use tokio::task::JoinHandle;
 
 use super::{Proposal, ProposedFile, Verdict};
 use crate::error::BrokerError;
-use crate::{Broker, ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, Settings};
+use crate::{
+    Broker, ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings,
+};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_mins(1);
@@ -65,6 +67,7 @@ impl Desk {
             job_caps: JobCaps::default(),
             notify: Vec::new(),
             changes: ChangeSettings::default(),
+            push: PushSettings::default(),
         };
         let broker = Broker::start(store.clone(), settings, Clock::System)
             .await

@@ -51,7 +51,7 @@ async fn run(command: &CommandTarget, message: &Message, limit: Duration) -> Att
 fn failure(attempt: Attempt) -> Failure {
     match attempt {
         Attempt::Failed(failure) => failure,
-        Attempt::Sent | Attempt::BrokenOff => panic!("{attempt:?}"),
+        Attempt::Sent | Attempt::Gone(_) | Attempt::BrokenOff => panic!("{attempt:?}"),
     }
 }
 

@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use countersign_broker::{
-    ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, Settings as BrokerSettings, Store,
+    ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings as BrokerSettings,
+    Store,
 };
 use http::header::AUTHORIZATION;
 use serde_json::json;
@@ -42,6 +43,7 @@ async fn broker(folder: &Path, settings: &Settings) -> Broker {
         job_caps: JobCaps::default(),
         notify: Vec::new(),
         changes: ChangeSettings::default(),
+        push: PushSettings::default(),
     };
     Broker::start(store, settings, Clock::System).await.unwrap()
 }

@@ -5,6 +5,8 @@ use countersign_core::token::Token;
 use http::HeaderValue;
 use http::header::{COOKIE, HeaderMap};
 
+use crate::prefix::PathPrefix;
+
 /// The cookie's name. Cookies are shared by all ports of a host, so that two servers need two names.
 fn name(port: u16) -> String {
     format!("countersign_{port}")
@@ -30,33 +32,42 @@ pub(crate) enum Transport {
     Plain,
 }
 
+/// Where a cookie is sent back to.
+pub(crate) struct Place<'a> {
+    /// The port that we listen on.
+    pub(crate) port: u16,
+    /// The path that everything of ours is below.
+    pub(crate) prefix: &'a PathPrefix,
+    /// Whether it may only travel encrypted.
+    pub(crate) transport: Transport,
+}
+
 /// Gives a browser its half of the secret, for as long as the token lives.
 pub(crate) fn set_cookie(
-    port: u16,
+    place: &Place<'_>,
     secret: &str,
     token: &Token,
     now: Timestamp,
-    transport: Transport,
 ) -> HeaderValue {
     let life = token.expires_at.map_or(0, |end| end.since(now).as_secs());
-    write(port, secret, life, transport)
+    write(place, secret, life)
 }
 
 /// Takes the secret away from a browser.
-pub(crate) fn clear_cookie(port: u16, transport: Transport) -> HeaderValue {
-    write(port, "", 0, transport)
+pub(crate) fn clear_cookie(place: &Place<'_>) -> HeaderValue {
+    write(place, "", 0)
 }
 
-fn write(port: u16, secret: &str, life: u64, transport: Transport) -> HeaderValue {
-    let secure = match transport {
+fn write(place: &Place<'_>, secret: &str, life: u64) -> HeaderValue {
+    let secure = match place.transport {
         Transport::Encrypted => "; Secure",
         Transport::Plain => "",
     };
-    let name = name(port);
+    let (name, path) = (name(place.port), place.prefix.as_str());
     let cookie =
-        format!("{name}={secret}; Path=/; Max-Age={life}; HttpOnly; SameSite=Strict{secure}");
+        format!("{name}={secret}; Path={path}/; Max-Age={life}; HttpOnly; SameSite=Strict{secure}");
     let mut value =
-        HeaderValue::try_from(cookie).expect("a secret is made of letters, digits and `_`");
+        HeaderValue::try_from(cookie).expect("a secret and a prefix are made of plain letters");
     value.set_sensitive(true);
     value
 }

@@ -1,7 +1,9 @@
 //! The web app's files.
 
+use std::sync::Arc;
+
 use axum::body::Body;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use countersign_web::Asset;
@@ -12,10 +14,17 @@ use http::header::{
 use http::{HeaderValue, StatusCode};
 
 use crate::error::ApiError;
+use crate::state::Server;
 
-/// Leads from the root to the app; relative, so that it works behind a path prefix.
-pub(crate) async fn to_app() -> Response {
-    (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, "app/")]).into_response()
+/// Leads from the root to the app; relative, so that it works behind a path prefix that nobody told us of.
+pub(crate) async fn to_app(State(server): State<Arc<Server>>) -> Response {
+    let prefix = server.settings.path_prefix.as_str();
+    let to = if prefix.is_empty() {
+        "app/".to_owned()
+    } else {
+        format!("{prefix}/app/")
+    };
+    (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, to)]).into_response()
 }
 
 /// The page that the app starts from.

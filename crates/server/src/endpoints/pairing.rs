@@ -10,7 +10,7 @@ use countersign_core::token::TokenKind;
 use http::header::{HOST, HeaderMap, SET_COOKIE, USER_AGENT};
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use crate::auth::{Admitted, Transport, clear_cookie, device_of, set_cookie};
+use crate::auth::{Admitted, Place, Transport, clear_cookie, device_of, set_cookie};
 use crate::endpoints::refusals::{Refused, UnfitBody};
 use crate::endpoints::workspaces::view_of;
 use crate::error::ApiError;
@@ -69,13 +69,8 @@ pub(crate) async fn pair(
         ));
     };
     let now = server.broker.clock().now();
-    let cookie = set_cookie(
-        server.hosts.port(),
-        &secret.cookie,
-        &admission.token,
-        now,
-        transport(&server, &headers),
-    );
+    let place = place(&server, &headers);
+    let cookie = set_cookie(&place, &secret.cookie, &admission.token, now);
     let paired = Paired {
         me: view_of(&admission.caller, Some(admission.token.id)),
         page_key: secret.page,
@@ -103,12 +98,21 @@ pub(crate) async fn sign_out(
         ));
     };
     server.broker.sign_out(&admission).await?;
-    let cookie = clear_cookie(server.hosts.port(), transport(&server, &headers));
+    let cookie = clear_cookie(&place(&server, &headers));
     Ok((
         StatusCode::NO_CONTENT,
         AppendHeaders([(SET_COOKIE, cookie)]),
     )
         .into_response())
+}
+
+/// Where a browser sends its cookie back to.
+fn place<'a>(server: &'a Server, headers: &HeaderMap) -> Place<'a> {
+    Place {
+        port: server.hosts.port(),
+        prefix: &server.settings.path_prefix,
+        transport: transport(server, headers),
+    }
 }
 
 /// Whether the browser reached us by `https`; only a proxy that we were told of is believed.
@@ -121,18 +125,20 @@ fn transport(server: &Server, headers: &HeaderMap) -> Transport {
     }
 }
 
-/// Where a browser finds us: under the name that the caller used if that is ours, else on this machine.
+/// Where a browser finds us: under the name that the caller used if that is ours, else on this machine; a proxy's path
+/// prefix is understood in either place.
 fn base_url(server: &Server, headers: &HeaderMap) -> String {
     let scheme = match transport(server, headers) {
         Transport::Encrypted => "https",
         Transport::Plain => "http",
     };
+    let prefix = server.settings.path_prefix.as_str();
     match headers
         .get(HOST)
         .and_then(read_host)
         .filter(|host| server.hosts.has(host))
     {
-        Some(host) => format!("{scheme}://{host}"),
-        None => format!("http://{}", server.hosts.loopback()),
+        Some(host) => format!("{scheme}://{host}{prefix}"),
+        None => format!("http://{}{prefix}", server.hosts.loopback()),
     }
 }

@@ -104,6 +104,9 @@ pub(crate) struct ItemQuery {
     /// Only the newest, so many of them.
     #[param(minimum = 1, maximum = 5000)]
     last: Option<i64>,
+    /// So many at most; 5000 if it is not said.
+    #[param(minimum = 1, maximum = 5000)]
+    limit: Option<i64>,
 }
 
 /// Shows what was said and done in a session, in order.
@@ -117,10 +120,11 @@ pub(crate) async fn list_items(
     Query(query): Query<ItemQuery>,
 ) -> Result<Json<ItemList>, ApiError> {
     let after = extract::within("after", query.after, 0..=i64::MAX, 0)?;
+    let limit = extract::within("limit", query.limit, 1..=ITEM_LIMIT, ITEM_LIMIT)?;
     let last = extract::within("last", query.last, 1..=ITEM_LIMIT, ITEM_LIMIT)?;
     let items = server
         .broker
-        .items(&admitted.caller, id, after, last, ITEM_LIMIT)
+        .items(&admitted.caller, id, after, last, limit)
         .await?;
     Ok(Json(ItemList::new(items)))
 }

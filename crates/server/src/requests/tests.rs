@@ -5,7 +5,8 @@ use axum::body::Body;
 use axum::routing::get;
 use countersign_api::ErrorCode;
 use countersign_broker::{
-    Broker, ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, Settings, Store, StoreError,
+    Broker, ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings, Store,
+    StoreError,
 };
 use countersign_core::time::Clock;
 use http::StatusCode;
@@ -34,6 +35,7 @@ async fn server(directory: &TempDir) -> Arc<Server> {
         job_caps: JobCaps::default(),
         notify: Vec::new(),
         changes: ChangeSettings::default(),
+        push: PushSettings::default(),
     };
     let broker = Broker::start(store, settings, Clock::System).await.unwrap();
     let settings = ServerSettings::default();

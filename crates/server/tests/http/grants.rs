@@ -42,7 +42,7 @@ fn wants(operation: &str) -> (Wants, Value) {
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
         | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" | "list_jobs"
-        | "search_transcripts" | "list_chains" | "show_figures" | "show_job" | "ended_job" | "job_log" | "job_diff" | "show_holdings" | "show_skill"
+        | "search_transcripts" | "list_chains" | "show_push" | "unsubscribe" | "show_figures" | "show_job" | "ended_job" | "job_log" | "job_diff" | "show_holdings" | "show_skill"
         | "export_workspace" => (Wants::Grant(Read), Value::Null),
         "preview_change" => (
             Wants::Grant(Grant::Propose),
@@ -60,6 +60,10 @@ fn wants(operation: &str) -> (Wants, Value) {
         "remove_workspace" | "restart_engine" | "reload_engine" => {
             (Wants::Grant(Administer), Value::Null)
         }
+        "subscribe" => (
+            Wants::Grant(Read),
+            json!({ "endpoint": "https://push.example/x", "keys": { "p256dh": "", "auth": "" } }),
+        ),
         "answer_ask" => (Wants::Grant(Answer), json!({ "answer": "allow_once" })),
         "start_session" | "heal_jobs" | "retry_job" => (Wants::Grant(Prompt), json!({})),
         "hand_in_job" => (

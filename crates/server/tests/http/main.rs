@@ -20,6 +20,7 @@ mod origins;
 mod own_time;
 mod pairing;
 mod previewing;
+mod pushing;
 mod resuming;
 mod revoking;
 mod searching;

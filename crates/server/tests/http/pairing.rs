@@ -1,7 +1,7 @@
 //! Browsers: paired once by a code, known by a cookie, signed out.
 
 use countersign_core::grant::Role;
-use countersign_server::ServerSettings;
+use countersign_server::{PathPrefix, ServerSettings};
 use serde_json::json;
 
 use crate::client::Client;
@@ -93,6 +93,41 @@ async fn behind_a_proxy_that_speaks_https_the_cookie_is_for_https_alone() {
         let cookie = paired.header("set-cookie").unwrap();
         assert_eq!(cookie.contains("; Secure"), secure, "{cookie}");
     }
+}
+
+#[tokio::test]
+async fn below_a_path_prefix_links_cookies_and_redirects_are_below_it_too() {
+    let stage = Stage::with(ServerSettings {
+        path_prefix: PathPrefix::read("/some/prefix/").unwrap(),
+        ..ServerSettings::default()
+    })
+    .await;
+    let new = json!({ "name": "ada", "role": "owner" });
+    let made = Client::local(&stage.socket)
+        .post("/api/v1/pairings", &new)
+        .await
+        .json();
+    let link = made["link"].as_str().unwrap();
+    assert!(link.contains("/some/prefix/app/#pair="), "{link}");
+    let code = json!({ "code": made["code"] });
+    let page = stage
+        .nobody()
+        .with("origin", &format!("http://{}", stage.address));
+    // One proxy leaves the prefix on, another takes it off.
+    let paired = page.post("/some/prefix/api/v1/pair", &code).await;
+    assert_eq!(paired.status, 200, "{paired:?}");
+    let cookie = paired.header("set-cookie").unwrap();
+    assert!(cookie.contains("; Path=/some/prefix/;"), "{cookie}");
+    for path in ["/", "/some/prefix", "/some/prefix/", "/some/prefix/app"] {
+        let reply = stage.nobody().get(path).await;
+        let to = (reply.status, reply.header("location"));
+        assert_eq!(to, (307, Some("/some/prefix/app/")), "{path}");
+    }
+    for path in ["/app/", "/some/prefix/app/"] {
+        assert_eq!(stage.nobody().get(path).await.status, 200, "{path}");
+    }
+    let beside = stage.nobody().get("/some/prefixed/app/").await;
+    assert_eq!(beside.status, 404);
 }
 
 #[tokio::test]

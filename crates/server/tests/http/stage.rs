@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use countersign_broker::{
-    Broker, ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, Settings, Store, Target,
+    Broker, ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings, Store,
+    Target,
 };
 use countersign_core::ask::{Ask, Door, Question, Subject};
 use countersign_core::grant::Role;
@@ -60,6 +61,8 @@ impl Stage {
     }
 
     async fn made(clock: Clock, settings: ServerSettings, changes: ChangeSettings) -> Self {
+        // What pushes go out by needs a provider of cryptography, as the program installs one.
+        drop(countersign_testkit::http::client());
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open_sqlite(&directory.path().join("ledger.db"))
             .await
@@ -251,6 +254,10 @@ fn broker_settings(directory: &TempDir) -> Settings {
         job_caps: JobCaps::default(),
         notify: vec![bell()],
         changes: ChangeSettings::default(),
+        push: PushSettings {
+            contact: Some("mailto:ada@example.org".to_owned()),
+            private_endpoints: true,
+        },
     }
 }
 
