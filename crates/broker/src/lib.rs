@@ -53,8 +53,8 @@ pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
 pub use countersign_engine::opencode::Endpoint;
 pub use countersign_notify::Target;
 pub use countersign_store::{
-    Alarm, Answered, AskFilter, Attached, ChainVerdict, JobFilter, Opened, Record, Store,
-    StoreError,
+    Alarm, Answered, AskFilter, Attached, BridgeMessage, BridgeThread, ChainVerdict, ChatPlace,
+    Inbound, JobFilter, NewBridgeMessage, NewInbound, Opened, Record, Store, StoreError,
 };
 
 use std::sync::Arc;

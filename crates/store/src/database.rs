@@ -47,6 +47,10 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
         include_str!("../migrations/sqlite/0007_notifications.sql"),
         include_str!("../migrations/postgres/0007_notifications.sql"),
     ),
+    (
+        include_str!("../migrations/sqlite/0011_bridges.sql"),
+        include_str!("../migrations/postgres/0011_bridges.sql"),
+    ),
 ];
 
 /// How long a caller waits for a connection before it is told that the store is busy.
