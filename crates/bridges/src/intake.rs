@@ -1,7 +1,5 @@
 //! Where adapters hand in what happened: nothing is taken before it is durable.
 
-use std::future::Future;
-
 use tokio::sync::{mpsc, oneshot};
 
 use crate::adapter::Happening;

@@ -6,8 +6,15 @@
 //! [`adapter`] first.
 
 pub mod adapter;
+mod asks;
+mod bridge;
+mod card;
+mod commands;
+mod inbox;
 mod intake;
+mod ledger;
 pub mod matrix;
+mod saying;
 mod settings;
 pub mod text;
 
@@ -19,8 +26,56 @@ pub use settings::{
 };
 
 use std::fmt;
+use std::sync::Arc;
 
+use countersign_broker::{Broker, Store};
 use countersign_core::actor::Surface;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::bridge::Bridge;
+
+/// The bridges of a server, at work.
+pub struct Bridges {
+    tasks: TaskTracker,
+    ending: CancellationToken,
+}
+
+impl Bridges {
+    /// Starts a bridge for each of `settings`, over `broker` and the ledger that it is on.
+    pub fn start(
+        broker: &Broker,
+        store: &Store,
+        settings: Vec<BridgeSettings>,
+    ) -> Result<Self, UnfitBridge> {
+        let bridges = Self {
+            tasks: TaskTracker::new(),
+            ending: CancellationToken::new(),
+        };
+        for settings in settings {
+            let bridge = Bridge {
+                adapter: adapter_of(&settings)?,
+                broker: broker.clone(),
+                store: store.clone(),
+                clock: broker.clock().clone(),
+                settings: Arc::new(settings),
+                came: Arc::new(Notify::new()),
+                to_say: Arc::new(Notify::new()),
+                ending: bridges.ending.clone(),
+            };
+            bridge.begin(&bridges.tasks);
+        }
+        Ok(bridges)
+    }
+
+    /// Ends them; what is not said is said by the next server.
+    pub async fn stop(&self) {
+        self.ending.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
 
 /// A chat platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -22,7 +22,7 @@ use crate::adapter::{
     Outgoing, OutgoingFile, Place, Pressed, Reaction, Tone,
 };
 use crate::intake::{Intake, Stopped};
-use crate::text::Text;
+use crate::text::{Block, Span, Text};
 use crate::{Platform, Secret, UnfitBridge};
 
 /// An event has 64 KiB at most, in which a text is twice, as words and as HTML, and perhaps escaped.
@@ -124,19 +124,19 @@ impl Matrix {
         unwanted: impl Fn(&str) -> bool,
     ) -> Result<(), Failure> {
         let me = self.me().await?;
-        let relations = self.client.request(
-            Method::GET,
-            "client/v1",
-            &[
-                "rooms",
-                room,
-                "relations",
-                &message.0,
-                "m.annotation",
-                "m.reaction",
-            ],
-        );
-        let found = send(relations.query(&[("limit", "100")])).await?;
+        let segments = [
+            "rooms",
+            room,
+            "relations",
+            &message.0,
+            "m.annotation",
+            "m.reaction",
+        ];
+        let query = [("limit", "100")];
+        let request = self
+            .client
+            .request(Method::GET, "client/v1", &segments, &query);
+        let found = send(request).await?;
         for event in found["chunk"].as_array().into_iter().flatten() {
             let sign = event["content"]["m.relates_to"]["key"].as_str();
             if event["sender"] != me.id.as_str() || !sign.is_some_and(&unwanted) {
@@ -255,7 +255,9 @@ impl Matrix {
             .and_then(|rest| rest.split_once('/'))
             .ok_or_else(|| Failure::Refused("it is no file of Matrix".to_owned()))?;
         let segments = ["media", "download", server, media];
-        let request = self.client.request(Method::GET, "client/v1", &segments);
+        let request = self
+            .client
+            .request(Method::GET, "client/v1", &segments, &[]);
         let response = request.send().await.map_err(|error| unanswered(&error))?;
         if !response.status().is_success() {
             return Err(refusal(response.status(), None, &Value::Null));
@@ -307,7 +309,8 @@ fn content(message: &Outgoing) -> Value {
             let legend = format!("{} {}", button.sign, button.label);
             body.push('\n');
             body.push_str(&legend);
-            let text = Text::plain(&legend);
+            // The signs have selectors in them, which are meant.
+            let text = Text::default().with(Block::paragraph([Span::Plain(legend)]));
             let line = html::html(&text);
             formatted.push_str(line.trim_start_matches("<p>").trim_end_matches("</p>"));
             formatted.push_str("<br>");
@@ -451,8 +454,12 @@ impl Adapter for Matrix {
         Box::pin(async move {
             let request = self
                 .client
-                .request(Method::POST, "media/v3", &["upload"])
-                .query(&[("filename", &file.name)])
+                .request(
+                    Method::POST,
+                    "media/v3",
+                    &["upload"],
+                    &[("filename", &file.name)],
+                )
                 .header("content-type", &file.media_type)
                 .body(file.content.clone());
             let answer = send(request).await?;

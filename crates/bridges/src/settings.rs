@@ -45,8 +45,6 @@ pub struct ChannelSettings {
     pub asks: AsksGo,
     /// Whether asks of the workspace come here that belong to no thread: those of jobs and of the page.
     pub workspace_asks: bool,
-    /// The folder of the workspace from which agents may send files, if any.
-    pub files: Option<String>,
     /// When people are reminded.
     pub patience: Patience,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use countersign_bridges::Bridges;
 use countersign_broker::{AgentEntry, Broker, EngineChoice, ForeignAnswer, Settings, Store};
 use countersign_cli::discovery::ServerFile;
 use countersign_core::time::Clock;
@@ -21,6 +22,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::arguments::{DEFAULT_PORT, Options, Serve};
+use crate::bridges;
 use crate::config::notify;
 use crate::config::{AttachConfig, Config, EngineConfig, ForeignAnswerConfig};
 use crate::data::DataDirectory;
@@ -40,6 +42,7 @@ pub(crate) struct Running {
     data: DataDirectory,
     socket: PathBuf,
     openwork: Option<Arc<OpenWork>>,
+    bridges: Option<Bridges>,
     presence: Presence,
     /// After which time without anything to do it ends by itself.
     idle_limit: Option<Duration>,
@@ -87,6 +90,7 @@ pub(crate) async fn start(
         .map(|folder| workspace(folder))
         .collect::<anyhow::Result<_>>()?;
     let notify = notify::targets(config.notify, &workspaces)?;
+    let bridges = config.bridges.settings(&workspaces)?;
     let engine = engine_choice(options, &config.engine)?;
     check_names(&config.agents)?;
     let data = match manner {
@@ -124,9 +128,10 @@ pub(crate) async fn start(
         job_caps: config.jobs.caps(),
         notify,
     };
-    let broker = Broker::start(store, settings, Clock::System)
+    let broker = Broker::start(store.clone(), settings, Clock::System)
         .await
         .context("failed to read the ledger")?;
+    let bridges = bridges::start(&broker, &store, bridges)?;
     let server = ServerSettings {
         public_hosts: config.server.public_hosts,
         behind_proxy: config.server.behind_proxy,
@@ -134,6 +139,7 @@ pub(crate) async fn start(
     };
     let mut running = Running::begin(broker, data, tcp, server, None)?;
     running.idle_limit = idle_limit;
+    running.bridges = Some(bridges);
     Ok(running)
 }
 
@@ -177,6 +183,7 @@ impl Running {
             data,
             socket,
             openwork,
+            bridges: None,
             presence,
             idle_limit: None,
             stopping,
@@ -196,6 +203,7 @@ impl Running {
             data,
             socket,
             openwork,
+            bridges,
             presence,
             idle_limit,
             stopping,
@@ -232,6 +240,9 @@ impl Running {
             let unended = was_idle && broker.count_unended_jobs().await.unwrap_or(0) > 0;
             if let Some(openwork) = openwork {
                 openwork.stop().await;
+            }
+            if let Some(bridges) = bridges {
+                bridges.stop().await;
             }
             broker.stop().await;
             (served, unended)
@@ -292,7 +303,7 @@ pub(crate) async fn open_store(
     }
 }
 
-fn workspace(folder: &Path) -> anyhow::Result<(String, String)> {
+pub(crate) fn workspace(folder: &Path) -> anyhow::Result<(String, String)> {
     let path = folder
         .canonicalize()
         .and_then(|path| std::fs::read_dir(&path).map(|_| path))

@@ -135,23 +135,6 @@ impl Store {
         row.map(BridgeThread::try_from).transpose()
     }
 
-    /// The conversations of `bridge` that changed last.
-    pub async fn bridge_threads(
-        &self,
-        bridge: &str,
-        limit: i64,
-    ) -> Result<Vec<BridgeThread>, StoreError> {
-        const LIST: &str = select_threads!("WHERE bridge = $1 ORDER BY changed_at DESC LIMIT $2");
-        let rows: Vec<ThreadRow> = on_db!(&self.db, |connection| {
-            query(LIST)
-                .bind(bridge)
-                .bind(limit)
-                .fetch_all(connection)
-                .await?
-        });
-        rows.into_iter().map(BridgeThread::try_from).collect()
-    }
-
     /// Writes a conversation down as it is now.
     pub async fn keep_bridge_thread(
         &self,

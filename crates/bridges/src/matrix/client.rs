@@ -39,12 +39,24 @@ impl Client {
         })
     }
 
-    /// A request; each of `segments` is one part of the path, whatever is in it.
-    pub(super) fn request(&self, method: Method, root: &str, segments: &[&str]) -> RequestBuilder {
+    /// A request; each of `segments` is one part of the path, whatever is in it, and `query` comes after them.
+    pub(super) fn request(
+        &self,
+        method: Method,
+        root: &str,
+        segments: &[&str],
+        query: &[(&str, &str)],
+    ) -> RequestBuilder {
         let mut url = format!("{}/_matrix/{root}", self.base);
         for segment in segments {
             url.push('/');
             url.push_str(&percent_encoded(segment));
+        }
+        for (n, (name, value)) in query.iter().enumerate() {
+            url.push(if n == 0 { '?' } else { '&' });
+            url.push_str(name);
+            url.push('=');
+            url.push_str(&percent_encoded(value));
         }
         self.http
             .request(method, url)
@@ -53,7 +65,7 @@ impl Client {
 
     /// A request of the client-server API.
     pub(super) fn call(&self, method: Method, segments: &[&str]) -> RequestBuilder {
-        self.request(method, "client/v3", segments)
+        self.request(method, "client/v3", segments, &[])
     }
 }
 

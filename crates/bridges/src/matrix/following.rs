@@ -64,19 +64,17 @@ impl Matrix {
                 "timeline": {"limit": 100, "types": ["m.room.message", "m.reaction", "m.room.member"]},
             },
         });
-        let mut request = self
-            .client
-            .call(Method::GET, &["sync"])
-            .query(&[("filter", filter.to_string())])
-            .timeout(POLL + TIME_LIMIT);
+        let (filter, timeout) = (filter.to_string(), POLL.as_millis().to_string());
         // The first poll only says where we are.
-        request = match since {
-            None => request.query(&[("timeout", "0")]),
-            Some(since) => {
-                let timeout = POLL.as_millis().to_string();
-                request.query(&[("timeout", timeout.as_str()), ("since", since)])
-            }
-        };
+        let mut query = vec![("filter", filter.as_str())];
+        match since {
+            None => query.push(("timeout", "0")),
+            Some(since) => query.extend([("timeout", timeout.as_str()), ("since", since)]),
+        }
+        let request = self
+            .client
+            .request(Method::GET, "client/v3", &["sync"], &query)
+            .timeout(POLL + TIME_LIMIT);
         send(request).await
     }
 
@@ -118,13 +116,23 @@ impl Matrix {
         let mut happenings = Vec::new();
         for (room, joined) in entries(&answer["rooms"]["join"]) {
             let timeline = &joined["timeline"];
+            let newest = timeline["events"].as_array().cloned().unwrap_or_default();
             let mut events = Vec::new();
-            if timeline["limited"] == true
-                && let Some(before) = timeline["prev_batch"].as_str()
+            if let Some(invited) = newest
+                .iter()
+                .rposition(|event| is_about(event, me, "invite"))
+                && newest.iter().any(|event| is_about(event, me, "join"))
             {
-                events = self.fill_gap(room, before, since).await?;
+                // What was said before we were asked to come was not said to us.
+                events.extend(newest.into_iter().skip(invited + 1));
+            } else {
+                if timeline["limited"] == true
+                    && let Some(before) = timeline["prev_batch"].as_str()
+                {
+                    events = self.fill_gap(room, before, since).await?;
+                }
+                events.extend(newest);
             }
-            events.extend(timeline["events"].as_array().into_iter().flatten().cloned());
             let states = joined["state"]["events"].as_array();
             let is_member = |event: &Value| event["type"] == "m.room.member";
             if events.iter().any(is_member) || states.into_iter().flatten().any(is_member) {
@@ -150,15 +158,16 @@ impl Matrix {
         let mut pages = Vec::new();
         let mut from = before.to_owned();
         for _ in 0..MOST_PAGES {
+            let query = [
+                ("dir", "b"),
+                ("from", from.as_str()),
+                ("to", since),
+                ("limit", "100"),
+            ];
+            let segments = ["rooms", room, "messages"];
             let request = self
                 .client
-                .call(Method::GET, &["rooms", room, "messages"])
-                .query(&[
-                    ("dir", "b"),
-                    ("from", &from),
-                    ("to", since),
-                    ("limit", "100"),
-                ]);
+                .request(Method::GET, "client/v3", &segments, &query);
             let page = send(request).await?;
             let Some(events) = page["chunk"].as_array().filter(|events| !events.is_empty()) else {
                 break;
@@ -189,6 +198,13 @@ impl Matrix {
         });
         Ok(joined.collect())
     }
+}
+
+/// Whether an event says that we are now this to the room.
+fn is_about(event: &Value, me: &Me, membership: &str) -> bool {
+    event["type"] == "m.room.member"
+        && event["state_key"] == me.id.as_str()
+        && event["content"]["membership"] == membership
 }
 
 fn entries(value: &Value) -> impl Iterator<Item = (&str, &Value)> {

@@ -308,10 +308,10 @@ async fn code_is_shown_letter_for_letter_and_long_texts_fit(stage: &impl Stage) 
     let place = thread(stage, &adapter, "code").await;
     let code = "if a < b && c > \"d\" { `x` } # <b>&amp;</b> *y* _z_ \\\n```\nend ~~~";
     let longest = adapter.capabilities().longest;
-    let long: String = (0..4_000).fold(String::new(), |mut text, n| {
-        text.push_str(&format!("line {n} of <many> & more\n"));
-        text
-    });
+    let lines: Vec<String> = (0..4_000)
+        .map(|n| format!("line {n} of <many> & more"))
+        .collect();
+    let long = lines.join("\n");
     let text = Text::plain("Here:")
         .with(Block::code("", code))
         .with(Block::code("", &long));

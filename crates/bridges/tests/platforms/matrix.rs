@@ -212,6 +212,5 @@ impl Stage for OnSynapse {
 
 #[tokio::test]
 async fn real_synapse_takes_all_that_the_core_relies_on() {
-    countersign_testkit::http::client();
     conformance::all(&OnSynapse::start().await).await;
 }

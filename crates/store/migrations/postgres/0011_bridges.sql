@@ -55,6 +55,7 @@ CREATE TABLE bridge_messages (
     message      TEXT,
     state        TEXT NOT NULL,
     attempts     BIGINT NOT NULL,
+    doubt        BIGINT NOT NULL,
     due_at       BIGINT NOT NULL,
     problem      TEXT,
     UNIQUE (bridge, key)

@@ -55,6 +55,7 @@ CREATE TABLE bridge_messages (
     message      TEXT,
     state        TEXT NOT NULL,
     attempts     INTEGER NOT NULL,
+    doubt        INTEGER NOT NULL,
     due_at       INTEGER NOT NULL,
     problem      TEXT,
     UNIQUE (bridge, key)

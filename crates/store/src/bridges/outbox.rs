@@ -59,6 +59,8 @@ pub struct BridgeMessage {
     pub message: Option<String>,
     /// How often it was tried since it was last sent.
     pub attempts: i64,
+    /// Whether an attempt was made of which nothing was heard: then the platform may have it.
+    pub is_doubtful: bool,
     /// When the next attempt is due.
     pub due_at: Timestamp,
 }
@@ -80,6 +82,7 @@ row! {
         former: Option<String>,
         message: Option<String>,
         attempts: i64,
+        doubt: i64,
         due_at: i64,
     }
 }
@@ -104,6 +107,7 @@ impl From<MessageRow> for BridgeMessage {
             former: row.former,
             message: row.message,
             attempts: row.attempts,
+            is_doubtful: row.doubt != 0,
             due_at: Timestamp::from_micros(row.due_at),
         }
     }
@@ -113,7 +117,7 @@ macro_rules! select_messages {
     ($rest:literal) => {
         concat!(
             "SELECT id, bridge, key, channel, thread, kind, subject, token, route, body, version, ",
-            "sent_version, former, message, attempts, due_at FROM bridge_messages ",
+            "sent_version, former, message, attempts, doubt, due_at FROM bridge_messages ",
             $rest
         )
     };
@@ -128,11 +132,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         const SAY: &str = "INSERT INTO bridge_messages (id, bridge, key, number, channel, thread, kind, \
-             subject, token, route, body, version, sent_version, state, attempts, due_at) \
+             subject, token, route, body, version, sent_version, state, attempts, doubt, due_at) \
              SELECT $1, $2, $3, COALESCE((SELECT MAX(number) FROM bridge_messages WHERE bridge = $2), 0) + 1, \
-             $4, $5, $6, $7, $8, $9, $10, 1, 0, 'open', 0, $11 WHERE TRUE \
+             $4, $5, $6, $7, $8, $9, $10, 1, 0, 'open', 0, 0, $11 WHERE TRUE \
              ON CONFLICT (bridge, key) DO UPDATE SET body = excluded.body, \
-             version = bridge_messages.version + 1, attempts = 0, \
+             version = bridge_messages.version + 1, \
              state = CASE WHEN bridge_messages.state = 'dead' THEN 'dead' ELSE 'open' END \
              WHERE bridge_messages.body <> excluded.body";
         let mut write = self.write(now).await?;
@@ -175,8 +179,7 @@ impl Store {
 
     /// Notes, before anything is sent, that an attempt begins. If nothing is heard of it, the next is due at `retry_at`.
     pub async fn begin_saying(&self, id: &str, retry_at: Timestamp) -> Result<(), StoreError> {
-        const BEGIN: &str =
-            "UPDATE bridge_messages SET attempts = attempts + 1, due_at = $2 WHERE id = $1";
+        const BEGIN: &str = "UPDATE bridge_messages SET attempts = attempts + 1, doubt = 1, due_at = $2 WHERE id = $1";
         on_db!(&self.db, |connection| {
             query(BEGIN)
                 .bind(id)
@@ -187,24 +190,26 @@ impl Store {
         Ok(())
     }
 
-    /// Notes that the platform has `version` of it and calls it `message`. It is done unless it was changed meanwhile; then
+    /// Notes that the platform has `version` of it, calls it `message`, and has it in `channel`. It is done unless it was changed meanwhile; then
     /// the change is due at `next`.
     pub async fn mark_said(
         &self,
         id: &str,
         version: i64,
         message: Option<&str>,
+        channel: Option<&str>,
         former: Option<&str>,
         next: Timestamp,
     ) -> Result<(), StoreError> {
         const SAID: &str = "UPDATE bridge_messages SET sent_version = $2, message = COALESCE($3, message), \
-             former = $4, attempts = 0, due_at = $5, problem = NULL, \
+             channel = COALESCE($4, channel), former = $5, attempts = 0, doubt = 0, due_at = $6, problem = NULL, \
              state = CASE WHEN version = $2 THEN 'done' ELSE 'open' END WHERE id = $1";
         on_db!(&self.db, |connection| {
             query(SAID)
                 .bind(id)
                 .bind(version)
                 .bind(message)
+                .bind(channel)
                 .bind(former)
                 .bind(next.as_micros())
                 .execute(connection)
@@ -213,19 +218,22 @@ impl Store {
         Ok(())
     }
 
-    /// Notes why an attempt failed, and when the next is due.
+    /// Notes why an attempt failed, and when the next is due; and whether the platform may have it all the same.
     pub async fn postpone_saying(
         &self,
         id: &str,
         due_at: Timestamp,
         problem: &str,
+        is_doubtful: bool,
     ) -> Result<(), StoreError> {
-        const POSTPONE: &str = "UPDATE bridge_messages SET due_at = $2, problem = $3 WHERE id = $1";
+        const POSTPONE: &str =
+            "UPDATE bridge_messages SET due_at = $2, problem = $3, doubt = $4 WHERE id = $1";
         on_db!(&self.db, |connection| {
             query(POSTPONE)
                 .bind(id)
                 .bind(due_at.as_micros())
                 .bind(problem)
+                .bind(i64::from(is_doubtful))
                 .execute(connection)
                 .await?;
         });

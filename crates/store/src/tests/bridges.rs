@@ -86,13 +86,13 @@ async fn a_message_that_changes_is_one_message_and_keeps_its_place() {
         let first = store.open_chat_messages(BRIDGE, 1).await.unwrap().remove(0);
         store.begin_saying(&first.id, at(60)).await.unwrap();
         store.say_in_chat(&says("a", "3"), at(5)).await.unwrap();
-        let said = store.mark_said(&first.id, 2, Some("$event"), None, at(6));
+        let said = store.mark_said(&first.id, 2, Some("$event"), None, None, at(6));
         said.await.unwrap();
         assert_eq!(
             open(&store).await,
             [row("a", "3", 3, 2), row("b", "1", 1, 0)]
         );
-        let said = store.mark_said(&first.id, 3, None, None, at(7));
+        let said = store.mark_said(&first.id, 3, None, None, None, at(7));
         said.await.unwrap();
         assert_eq!(open(&store).await, [row("b", "1", 1, 0)]);
         let found = store.chat_message_called(BRIDGE, "!room", "$event").await;
