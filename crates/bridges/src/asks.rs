@@ -24,6 +24,23 @@ pub(crate) enum AskError {
     Broker(#[from] BrokerError),
 }
 
+impl AskError {
+    /// Fails if it may go better next time. What the application refuses it refuses again: that is logged, and what it was
+    /// about is left, so that nothing else waits for it.
+    pub(crate) fn unless_lasting(self) -> Result<(), Self> {
+        match self {
+            Self::Store(_) | Self::Broker(BrokerError::Store(_) | BrokerError::Stopping) => {
+                Err(self)
+            }
+            Self::Broker(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "something of a chat is left undone");
+                Ok(())
+            }
+        }
+    }
+}
+
 impl Bridge {
     /// Puts an ask that was opened where it belongs, and brings every card of it to how it stands.
     pub(crate) async fn show_ask(&self, id: AskId) -> Result<(), AskError> {

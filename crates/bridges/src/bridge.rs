@@ -1,6 +1,6 @@
 //! One bridge at work: it follows its platform, works off what came in, says what is to be said, and follows the ledger.
 //!
-//! All four are tasks that only meet in the ledger; each can be killed at any instant and goes on where it was.
+//! All of these are tasks that only meet in the ledger; each can be killed at any instant and goes on where it was.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +30,10 @@ pub(crate) struct Bridge {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
     pub(crate) settings: Arc<BridgeSettings>,
-    /// Something came in, or what held it up is over.
+    /// Something came in.
     pub(crate) came: Arc<Notify>,
+    /// Something was said to an agent, or what held that up is over.
+    pub(crate) said: Arc<Notify>,
     /// Something is to be said.
     pub(crate) to_say: Arc<Notify>,
     pub(crate) ending: CancellationToken,
@@ -45,6 +47,8 @@ pub(crate) enum Saying {
     Say(Outgoing),
     /// A file of text.
     File { name: String, text: String },
+    /// A file that an agent made.
+    Bytes { name: String, base64: String },
     /// A reaction of ours on somebody's message.
     React {
         message: MessageId,
@@ -56,7 +60,7 @@ impl Saying {
     const fn kind(&self) -> &'static str {
         match self {
             Self::Say(_) => "say",
-            Self::File { .. } => "file",
+            Self::File { .. } | Self::Bytes { .. } => "file",
             Self::React { .. } => "react",
         }
     }
@@ -81,6 +85,7 @@ impl Bridge {
     pub(crate) fn begin(&self, tasks: &TaskTracker) {
         tasks.spawn(self.clone().follow_platform());
         tasks.spawn(self.clone().work_off_inbox());
+        tasks.spawn(self.clone().work_off_prompts());
         tasks.spawn(self.clone().work_off_outbox());
         tasks.spawn(self.clone().follow_ledger());
         tasks.spawn(self.clone().stream());

@@ -18,6 +18,8 @@ const PAGE: i64 = 200;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How many items of a transcript are looked at to say what a turn said.
 const NEWEST: i64 = 400;
+/// How much of what a tool gave back is shown, in characters.
+const OUTPUT: usize = 500;
 /// How many messages a turn's words are at most; of more than that, all is in a file.
 const MOST_PARTS: usize = 4;
 
@@ -71,7 +73,9 @@ impl Bridge {
                 return Ok(());
             };
             for event in &events {
-                self.look_at(event).await?;
+                self.look_at(event)
+                    .await
+                    .or_else(AskError::unless_lasting)?;
             }
             self.store.move_cursor(&consumer, last).await?;
         }
@@ -93,7 +97,7 @@ impl Bridge {
                 ended: true,
             } => {
                 self.finish_turn(*session, *turn).await?;
-                self.came.notify_one();
+                self.said.notify_one();
             }
             EventBody::TurnChanged { .. }
             | EventBody::SessionChanged { .. }
@@ -154,17 +158,18 @@ impl Bridge {
         let (Some(thread), Some(turn)) = (thread, turn) else {
             return Ok(());
         };
-        let Some(outcome) = turn.outcome else {
+        let Some(outcome) = &turn.outcome else {
             return Ok(());
         };
         let mut text = self.words_of(session).await?;
-        let (reaction, end) = ending(&outcome);
+        let (reaction, end) = ending(outcome);
         if let Some(end) = end {
             text.blocks.extend(end.blocks);
         } else if text.is_empty() {
             text = Text::plain("(The agent said nothing.)");
         }
         self.say_turn(&thread, id, &text).await?;
+        self.send_files(&thread, &turn).await?;
         if thread.turn == Some(id) {
             self.react(&thread, reaction).await?;
         }
@@ -319,6 +324,22 @@ fn ending(outcome: &TurnOutcome) -> (Reaction, Option<Text>) {
     }
 }
 
+/// The beginning of what a tool gave back, with the count of what is left out.
+fn output_of(output: &str) -> Vec<Block> {
+    let output = output.trim();
+    if output.is_empty() {
+        return Vec::new();
+    }
+    let beginning: String = output.chars().take(OUTPUT).collect();
+    let left = output.chars().count() - beginning.chars().count();
+    let mut blocks = vec![Block::code("", &beginning)];
+    if left > 0 {
+        let note = format!("… and {left} characters more");
+        blocks.push(Block::paragraph([Span::plain(&note)]));
+    }
+    blocks
+}
+
 /// What was said and done since the newest prompt of a person.
 fn words(items: &[TranscriptItem]) -> Text {
     let is_prompt = |item: &TranscriptItem| matches!(item.item, Item::Prompt { follows: None, .. });
@@ -327,7 +348,12 @@ fn words(items: &[TranscriptItem]) -> Text {
     for item in items.iter().skip(begin) {
         match &item.item {
             Item::Text { text: said } => text.blocks.extend(Text::from_markdown(said).blocks),
-            Item::Tool { tool, status, .. } => {
+            Item::Tool {
+                tool,
+                status,
+                output,
+                ..
+            } => {
                 let sign = match status {
                     ToolStatus::Pending | ToolStatus::Running => "🔧",
                     ToolStatus::Completed => "✔",
@@ -335,6 +361,7 @@ fn words(items: &[TranscriptItem]) -> Text {
                 };
                 let spans = [Span::plain(&format!("{sign} ")), Span::code(tool)];
                 text.blocks.push(Block::paragraph(spans));
+                text.blocks.extend(output_of(output));
             }
             Item::Notice { text: said } => text.blocks.push(Block::Quote {
                 spans: vec![Span::plain(said)],

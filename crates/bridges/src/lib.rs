@@ -10,6 +10,7 @@ mod asks;
 mod bridge;
 mod card;
 mod commands;
+mod files;
 mod inbox;
 mod intake;
 mod ledger;
@@ -61,6 +62,7 @@ impl Bridges {
                 clock: broker.clock().clone(),
                 settings: Arc::new(settings),
                 came: Arc::new(Notify::new()),
+                said: Arc::new(Notify::new()),
                 to_say: Arc::new(Notify::new()),
                 ending: bridges.ending.clone(),
             };

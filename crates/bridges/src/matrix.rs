@@ -4,6 +4,7 @@
 //! repeatable. Threads are Matrix's own; a direct room is one that is in the account's `m.direct`.
 
 mod client;
+mod content;
 mod following;
 mod html;
 
@@ -17,19 +18,18 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use self::client::{Client, refusal, send, unanswered};
+use self::content::{SEEDED, content, in_thread};
 use crate::adapter::{
     Adapter, Buttons, Capabilities, Failure, Finding, IncomingFile, Key, Length, MessageId,
     Outgoing, OutgoingFile, Place, Pressed, Reaction, Tone,
 };
 use crate::intake::{Intake, Stopped};
-use crate::text::{Block, Span, Text};
+use crate::text::Text;
 use crate::{Platform, Secret, UnfitBridge};
 
 /// An event has 64 KiB at most, in which a text is twice, as words and as HTML, and perhaps escaped.
 const LONGEST: usize = 14_000;
 const BIGGEST_FILE: u64 = 20 << 20;
-/// What says on a message of ours how many reactions were seeded.
-const SEEDED: &str = "org.countersign.buttons";
 
 /// Matrix, as one user.
 pub struct Matrix {
@@ -297,53 +297,6 @@ impl Matrix {
 /// A transaction that is made once.
 fn transaction(what: &str) -> String {
     format!("{what}_{:032x}", rand::random::<u128>())
-}
-
-/// What a message is in Matrix. Who is meant is always said, so that no word of it can mean anybody.
-fn content(message: &Outgoing) -> Value {
-    let mut body = message.text.words();
-    let mut formatted = html::html(&message.text);
-    if !message.buttons.is_empty() {
-        formatted.push_str("<p>");
-        for button in &message.buttons {
-            let legend = format!("{} {}", button.sign, button.label);
-            body.push('\n');
-            body.push_str(&legend);
-            // The signs have selectors in them, which are meant.
-            let text = Text::default().with(Block::paragraph([Span::Plain(legend)]));
-            let line = html::html(&text);
-            formatted.push_str(line.trim_start_matches("<p>").trim_end_matches("</p>"));
-            formatted.push_str("<br>");
-        }
-        formatted.push_str("</p>");
-    }
-    let people = html::people(&message.text);
-    let mentions = if people.is_empty() {
-        json!({})
-    } else {
-        json!({"user_ids": people})
-    };
-    json!({
-        "msgtype": "m.text",
-        "body": body,
-        "format": "org.matrix.custom.html",
-        "formatted_body": formatted,
-        "m.mentions": mentions,
-        SEEDED: message.buttons.len(),
-    })
-}
-
-/// Puts a message into its thread.
-fn in_thread(mut content: Value, place: &Place) -> Value {
-    if let Some(root) = &place.thread {
-        content["m.relates_to"] = json!({
-            "rel_type": "m.thread",
-            "event_id": root,
-            "is_falling_back": true,
-            "m.in_reply_to": {"event_id": root},
-        });
-    }
-    content
 }
 
 impl Adapter for Matrix {

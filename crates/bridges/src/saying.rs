@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use countersign_broker::{BridgeMessage, ChatPlace, StoreError};
 use countersign_core::time::Timestamp;
 use tokio::task::JoinSet;
@@ -100,7 +102,7 @@ impl Bridge {
                 };
                 let former = match &saying {
                     Saying::React { reaction, .. } => serde_json::to_string(reaction).ok(),
-                    Saying::Say(_) | Saying::File { .. } => None,
+                    Saying::Say(_) | Saying::File { .. } | Saying::Bytes { .. } => None,
                 };
                 let message = message.as_ref().map(|message| message.0.as_str());
                 let said = self.store.mark_said(
@@ -146,7 +148,7 @@ impl Bridge {
                 self.adapter.edit(&place, &id, outgoing).await?;
                 None
             }
-            (Saying::File { .. }, Some(_)) => None,
+            (Saying::File { .. } | Saying::Bytes { .. }, Some(_)) => None,
             (Saying::React { message, reaction }, _) => {
                 let former = row.former.as_deref();
                 let former: Option<Reaction> =
@@ -194,6 +196,15 @@ impl Bridge {
                     name: name.clone(),
                     media_type: "text/plain; charset=utf-8".to_owned(),
                     content: text.clone().into(),
+                };
+                self.adapter.upload(place, &file, key).await
+            }
+            Saying::Bytes { name, base64 } => {
+                let content = BASE64_STANDARD.decode(base64);
+                let file = OutgoingFile {
+                    name: name.clone(),
+                    media_type: "application/octet-stream".to_owned(),
+                    content: content.unwrap_or_default().into(),
                 };
                 self.adapter.upload(place, &file, key).await
             }

@@ -45,6 +45,8 @@ pub struct ChannelSettings {
     pub asks: AsksGo,
     /// Whether asks of the workspace come here that belong to no thread: those of jobs and of the page.
     pub workspace_asks: bool,
+    /// The folder, below the session's directory, whose files are sent when a turn has made or changed them.
+    pub files: Option<String>,
     /// When people are reminded.
     pub patience: Patience,
 }

@@ -78,7 +78,7 @@ pub(crate) struct CheckBridges {
     /// Read the configuration from this file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// A folder that is served, as for `serve`; can be given several times [default: the current folder]
+    /// A folder that is to be served, so that the channels' workspaces are looked at too; can be given several times
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Vec<PathBuf>,
     /// Print JSON

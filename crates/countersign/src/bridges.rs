@@ -1,6 +1,5 @@
 //! The chats that the configuration names: started with a server, and tried without one by `countersign bridges check`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use countersign_bridges::{BridgeSettings, Bridges, adapter_of};
@@ -54,16 +53,16 @@ pub(crate) async fn run(command: arguments::Bridges) -> ExitCode {
 /// Tries every bridge; true if all is well.
 async fn check(wish: CheckBridges) -> anyhow::Result<bool> {
     let config = Config::load(wish.config.as_deref())?;
-    let folders = if wish.workspace.is_empty() {
-        vec![PathBuf::from(".")]
-    } else {
-        wish.workspace
-    };
+    let folders = wish.workspace.iter();
     let workspaces: Vec<_> = folders
-        .iter()
         .map(|folder| workspace(folder))
         .collect::<anyhow::Result<_>>()?;
-    let settings = config.bridges.settings(&workspaces)?;
+    let bridges = if workspaces.is_empty() {
+        config.bridges.anywhere()
+    } else {
+        config.bridges
+    };
+    let settings = bridges.settings(&workspaces)?;
     let mut is_well = true;
     let mut found = Vec::new();
     for bridge in &settings {

@@ -90,7 +90,11 @@ pub(crate) async fn start(
         .map(|folder| workspace(folder))
         .collect::<anyhow::Result<_>>()?;
     let notify = notify::targets(config.notify, &workspaces)?;
-    let bridges = config.bridges.settings(&workspaces)?;
+    let bridges = match manner {
+        Manner::Attended => config.bridges.settings(&workspaces)?,
+        // It is there for commands, has no workspaces of its own, and ends by itself.
+        Manner::Background => Vec::new(),
+    };
     let engine = engine_choice(options, &config.engine)?;
     check_names(&config.agents)?;
     let data = match manner {

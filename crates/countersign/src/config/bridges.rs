@@ -79,6 +79,8 @@ struct ChannelConfig {
     /// Whether asks of the workspace come here that belong to no thread.
     #[serde(default)]
     workspace_asks: bool,
+    /// The folder of the workspace whose files are sent when a turn has made or changed them.
+    files: Option<String>,
     /// After how many seconds the approver is reminded of an ask.
     remind_after_s: Option<u64>,
     /// After how many seconds the next approver is asked.
@@ -95,6 +97,22 @@ enum AsksConfig {
 }
 
 impl BridgesConfig {
+    /// The same without the workspaces of the channels, for whoever does not know which are served.
+    pub(crate) fn anywhere(mut self) -> Self {
+        let bridges = [
+            &mut self.matrix,
+            &mut self.telegram,
+            &mut self.discord,
+            &mut self.slack,
+        ];
+        for bridge in bridges.into_iter().flatten() {
+            for channel in &mut bridge.channels {
+                channel.workspace = None;
+            }
+        }
+        self
+    }
+
     /// The bridges that are configured, for a server of `workspaces`, or what is wrong with one of them.
     pub(crate) fn settings(
         self,
@@ -193,6 +211,7 @@ impl ChannelConfig {
                 AsksConfig::Both => AsksGo::Both,
             },
             workspace_asks: self.workspace_asks,
+            files: self.files,
             patience: Patience {
                 remind_after: self.remind_after_s.map(Duration::from_secs),
                 escalate_after: self.escalate_after_s.map(Duration::from_secs),

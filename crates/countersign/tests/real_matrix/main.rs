@@ -10,9 +10,9 @@ use crate::stage::{BINARY, Stage, legend, token};
 
 #[tokio::test]
 async fn an_approvers_reaction_runs_the_tool_and_a_strangers_does_nothing() {
-    let stage = Stage::demo("").await;
+    let stage = Stage::demo("files = 'out'\n").await;
     let root = stage
-        .mention(&stage.alice, "RUN touch made && echo it-is-made")
+        .mention(&stage.alice, "RUN touch made && echo it-is-$((3 + 4))")
         .await;
     let card = stage.card(&root, "touch made").await;
     let yes = legend(&card, "Allow");
@@ -47,7 +47,7 @@ async fn an_approvers_reaction_runs_the_tool_and_a_strangers_does_nothing() {
     stage
         .card_says(&card, "by alice on Matrix. Delivered.")
         .await;
-    stage.thread_says(&root, "it-is-made").await;
+    stage.thread_says(&root, "it-is-7").await;
     let settled = stage
         .server
         .api()
@@ -100,6 +100,17 @@ async fn an_approvers_reaction_runs_the_tool_and_a_strangers_does_nothing() {
     .await;
     stage.card_says(&card, "Delivered.").await;
     stage.thread_says(&root, "after-it").await;
+
+    // What the agent puts into the folder that is allowed comes into the thread.
+    let root = stage
+        .mention(&stage.alice, "RUN mkdir out && echo hello > out/report.txt")
+        .await;
+    stage.card(&root, "mkdir out").await;
+    stage
+        .alice
+        .say(&stage.room, Some(&root), "!allow", None)
+        .await;
+    assert_eq!(stage.file(&root).await, "hello\n");
 }
 
 #[tokio::test]
@@ -208,8 +219,7 @@ async fn a_real_opencode_is_asked_answered_and_heard_in_the_thread() {
         .mention(&stage.alice, "TOOL bash: touch once.txt && echo made-it")
         .await;
     let card = stage.card(&root, "touch once.txt").await;
-    let no_one = legend(&card, "1️⃣");
-    stage.mallory.react(&stage.room, id(&card), &no_one).await;
+    stage.mallory.react(&stage.room, id(&card), "✅").await;
     stage
         .whispered(&stage.mallory, "not among the approvers")
         .await;

@@ -249,11 +249,8 @@ pub(crate) fn token(card: &Value) -> String {
 /// The reaction that stands for the option with this label.
 pub(crate) fn legend(card: &Value, label: &str) -> String {
     let body = card["content"]["body"].as_str().expect("it has words");
-    let mut lines = body.lines().rev();
-    let line = lines.find(|line| line.contains(label) && line.contains('\u{20E3}'));
-    let line = line.unwrap_or_else(|| panic!("no option `{label}`: {body}"));
-    line.split(' ')
-        .next()
-        .expect("a line has a beginning")
-        .to_owned()
+    let mut lines = body.lines().filter_map(|line| line.split_once(' '));
+    let found = lines.find(|(sign, text)| sign.ends_with('\u{20E3}') && *text == label);
+    let (sign, _) = found.unwrap_or_else(|| panic!("no option `{label}`: {body}"));
+    sign.to_owned()
 }
