@@ -1,7 +1,7 @@
 //! Commands: what people say to the bridge and not to the agent.
 
 use countersign_broker::{
-    AskFilter, BridgeMessage, BridgeThread, ChatPlace, Inbound, JobContext, JobFilter,
+    AskFilter, BridgeMessage, BridgeThread, ChatPlace, Inbound, JobContext, JobFilter, StoreError,
 };
 use countersign_core::answer::Choice;
 use countersign_core::ask::AskPhase;
@@ -89,6 +89,11 @@ impl Bridge {
         Ok(())
     }
 
+    async fn keep(&self, thread: &BridgeThread) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        self.store.keep_bridge_thread(thread, now).await
+    }
+
     async fn carry_out_command(
         &self,
         caller: &Caller,
@@ -96,15 +101,10 @@ impl Bridge {
         command: Command,
     ) -> Result<String, AskError> {
         let sign = self.adapter.capabilities().command_sign;
-        let keep = async |thread: &BridgeThread| {
-            self.store
-                .keep_bridge_thread(thread, self.clock.now())
-                .await
-        };
         Ok(match command {
             Command::New => {
                 (thread.session, thread.turn, thread.message) = (None, None, None);
-                keep(thread).await?;
+                self.keep(thread).await?;
                 "The next message begins a new session.".to_owned()
             }
             Command::Stop => match thread.session {
@@ -143,7 +143,7 @@ impl Bridge {
             Command::Engine(Some(name)) => {
                 thread.engine = Some(name.clone());
                 (thread.session, thread.turn, thread.message) = (None, None, None);
-                keep(thread).await?;
+                self.keep(thread).await?;
                 format!("The next message begins a new session with {name}.")
             }
             Command::Engine(None) => {
@@ -157,7 +157,7 @@ impl Bridge {
             }
             Command::Model(Some(name)) => {
                 thread.model = Some(name.clone());
-                keep(thread).await?;
+                self.keep(thread).await?;
                 format!("The model is {name} from the next message on.")
             }
             Command::Model(None) => {

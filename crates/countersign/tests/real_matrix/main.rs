@@ -186,6 +186,36 @@ async fn nothing_is_lost_or_doubled_when_either_side_is_killed() {
 }
 
 #[tokio::test]
+async fn asks_go_to_direct_messages_then_to_the_next_approver_and_either_answers() {
+    let approvers = "approvers = [{ id = '@alice:localhost', actor = 'alice' }, \
+         { id = '@mallory:localhost', actor = 'mallory' }]\n";
+    let channel = format!("{approvers}asks = 'direct'\nremind_after_s = 1\nescalate_after_s = 2\n");
+    let stage = Stage::demo(&channel).await;
+    let root = stage.mention(&stage.alice, "RUN touch direct").await;
+    let (room, card) = stage.told_directly(&stage.alice, "touch direct").await;
+    stage
+        .told_directly(&stage.alice, "still waits for an answer")
+        .await;
+    let (_, second) = stage.told_directly(&stage.mallory, "touch direct").await;
+    let yes = legend(&card, "Allow");
+    stage.alice.react(&room, id(&card), &yes).await;
+    eventually(PATIENCE, "the tool runs", async || {
+        stage.has("direct").then_some(())
+    })
+    .await;
+    stage.is_marked(&root, "✅").await;
+    // The other card is over too, and says by whom.
+    let path = id(&second).to_owned();
+    let (other, _) = stage.told_directly(&stage.mallory, "touch direct").await;
+    eventually(PATIENCE, "the other card says so", async || {
+        let now = stage.mallory.message(&other, &path).await;
+        let body = now["content"]["body"].as_str()?;
+        body.contains("by alice on Matrix").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_agent_that_dies_is_an_error_with_its_last_words() {
     let agent = peers::scripted_agent();
     let script = format!(

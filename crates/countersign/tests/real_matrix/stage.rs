@@ -187,6 +187,11 @@ impl Stage {
 
     /// Waits until the bot told somebody alone.
     pub(crate) async fn whispered(&self, who: &MatrixUser, text: &str) {
+        self.told_directly(who, text).await;
+    }
+
+    /// Waits until the bot says `text` where only `who` and it are; returns the room and the message.
+    pub(crate) async fn told_directly(&self, who: &MatrixUser, text: &str) -> (String, Value) {
         eventually(
             PATIENCE,
             &format!("{} is told `{text}`", who.id),
@@ -201,18 +206,18 @@ impl Stage {
                     let Some(room) = room else {
                         continue;
                     };
-                    let told = who.events(room).await.iter().any(|event| {
+                    let told = who.events(room).await.into_iter().find(|event| {
                         let body = event["content"]["body"].as_str().unwrap_or_default();
                         event["sender"] == self.bot.id.as_str() && body.contains(text)
                     });
-                    if told {
-                        return Some(());
+                    if let Some(told) = told {
+                        return Some((room.to_owned(), told));
                     }
                 }
                 None
             },
         )
-        .await;
+        .await
     }
 
     /// The one ask that is open.
