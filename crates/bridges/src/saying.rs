@@ -69,8 +69,8 @@ impl Bridge {
         }
         let mut attempts = JoinSet::new();
         for row in due.into_iter().take(AT_ONCE) {
-            let (bridge, row) = (self.clone(), row.clone());
-            attempts.spawn(async move { bridge.attempt(row).await });
+            let (bridge, id) = (self.clone(), row.id.clone());
+            attempts.spawn(async move { bridge.attempt(&id).await });
         }
         while let Some(attempt) = attempts.join_next().await {
             if let Ok(Err(error)) = attempt {
@@ -80,7 +80,10 @@ impl Bridge {
         Ok(Duration::ZERO)
     }
 
-    async fn attempt(&self, row: BridgeMessage) -> Result<(), StoreError> {
+    async fn attempt(&self, id: &str) -> Result<(), StoreError> {
+        let Some(row) = self.store.chat_message(id).await? else {
+            return Ok(());
+        };
         let retry_at = self.clock.now().after(ATTEMPT);
         self.store.begin_saying(&row.id, retry_at).await?;
         let Ok(saying) = serde_json::from_str::<Saying>(&row.body) else {

@@ -115,9 +115,13 @@ impl From<MessageRow> for BridgeMessage {
 
 macro_rules! select_messages {
     ($rest:literal) => {
+        select_messages!("body", $rest)
+    };
+    ($body:literal, $rest:literal) => {
         concat!(
-            "SELECT id, bridge, key, channel, thread, kind, subject, token, route, body, version, ",
-            "sent_version, former, message, attempts, doubt, due_at FROM bridge_messages ",
+            "SELECT id, bridge, key, channel, thread, kind, subject, token, route, ",
+            $body,
+            ", version, sent_version, former, message, attempts, doubt, due_at FROM bridge_messages ",
             $rest
         )
     };
@@ -159,14 +163,17 @@ impl Store {
         self.commit(write).await
     }
 
-    /// What `bridge` has to say or to change, in the order in which it is to be said; due or not.
+    /// What `bridge` has to say or to change, in the order in which it is to be said; due or not, and without what is said,
+    /// of which there can be much.
     pub async fn open_chat_messages(
         &self,
         bridge: &str,
         limit: i64,
     ) -> Result<Vec<BridgeMessage>, StoreError> {
-        const LIST: &str =
-            select_messages!("WHERE bridge = $1 AND state = 'open' ORDER BY number LIMIT $2");
+        const LIST: &str = select_messages!(
+            "'' AS body",
+            "WHERE bridge = $1 AND state = 'open' ORDER BY number LIMIT $2"
+        );
         let rows: Vec<MessageRow> = on_db!(&self.db, |connection| {
             query(LIST)
                 .bind(bridge)
@@ -175,6 +182,15 @@ impl Store {
                 .await?
         });
         Ok(rows.into_iter().map(BridgeMessage::from).collect())
+    }
+
+    /// The message with this id.
+    pub async fn chat_message(&self, id: &str) -> Result<Option<BridgeMessage>, StoreError> {
+        const GET: &str = select_messages!("WHERE id = $1");
+        let row: Option<MessageRow> = on_db!(&self.db, |connection| {
+            query(GET).bind(id).fetch_optional(connection).await?
+        });
+        Ok(row.map(BridgeMessage::from))
     }
 
     /// Notes, before anything is sent, that an attempt begins. If nothing is heard of it, the next is due at `retry_at`.

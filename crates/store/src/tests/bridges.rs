@@ -38,10 +38,13 @@ fn says(key: &str, body: &str) -> NewBridgeMessage {
 }
 
 async fn open(store: &Store) -> Vec<(String, String, i64, i64)> {
-    let open = store.open_chat_messages(BRIDGE, 100).await.unwrap();
-    open.into_iter()
-        .map(|it| (it.key, it.body, it.version, it.sent_version))
-        .collect()
+    let mut open = Vec::new();
+    for row in store.open_chat_messages(BRIDGE, 100).await.unwrap() {
+        assert_eq!(row.body, "", "what is said is not read by the hundred");
+        let row = store.chat_message(&row.id).await.unwrap().unwrap();
+        open.push((row.key, row.body, row.version, row.sent_version));
+    }
+    open
 }
 
 #[tokio::test]
