@@ -3,7 +3,7 @@
 mod stage;
 
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{StubModel, Synapse, eventually, peers};
+use countersign_testkit::{HttpFault, StubModel, Synapse, eventually, peers};
 use serde_json::json;
 
 use crate::stage::{BINARY, Stage, legend, token};
@@ -183,6 +183,61 @@ async fn nothing_is_lost_or_doubled_when_either_side_is_killed() {
         once.dedup();
         assert_eq!(said, once, "nothing is said twice");
     }
+}
+
+#[tokio::test]
+async fn trouble_of_every_kind_loses_nothing_doubles_nothing_and_keeps_the_order() {
+    let stage = Stage::demo("").await;
+    let wait = HttpFault::TooMany {
+        retry_after: 1,
+        body: json!({"errcode": "M_LIMIT_EXCEEDED", "retry_after_ms": 1000}).to_string(),
+    };
+    let troubles = [
+        wait,
+        HttpFault::Broken,
+        HttpFault::ResponseLost,
+        HttpFault::Dropped,
+        HttpFault::ResponseLost,
+    ];
+    let count = troubles.len();
+    stage.faults.plan("PUT", "/send/m.room.message/", troubles);
+    let root = stage.mention(&stage.alice, "SAY first").await;
+    for text in ["SAY second", "SAY third"] {
+        stage.alice.say(&stage.room, Some(&root), text, None).await;
+    }
+    stage.thread_says(&root, "third").await;
+    assert_eq!(stage.faults.met(), count);
+    let said = stage.said_in(&root).await;
+    let said: Vec<&str> = said.iter().map(|words| words.trim()).collect();
+    assert_eq!(said, ["first", "second", "third"]);
+
+    // What cannot be heard for a time is heard after it, once.
+    let troubles = [
+        HttpFault::Dropped,
+        HttpFault::Broken,
+        HttpFault::ResponseLost,
+    ];
+    stage.faults.plan("GET", "/sync", troubles);
+    let root = stage.mention(&stage.alice, "SAY heard").await;
+    stage.thread_says(&root, "heard").await;
+    stage.is_marked(&root, "✅").await;
+    assert_eq!(stage.said_in(&root).await.len(), 1);
+
+    // A card that somebody deleted is not changed any more; the ask goes on without it.
+    let root = stage
+        .mention(&stage.alice, "RUN touch without-a-card")
+        .await;
+    let card = stage.card(&root, "touch without-a-card").await;
+    stage.alice.delete(&stage.room, id(&card)).await;
+    stage
+        .alice
+        .say(&stage.room, Some(&root), "!allow", None)
+        .await;
+    eventually(PATIENCE, "the tool runs", async || {
+        stage.has("without-a-card").then_some(())
+    })
+    .await;
+    stage.is_marked(&root, "✅").await;
 }
 
 #[tokio::test]

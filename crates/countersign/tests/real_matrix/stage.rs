@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use countersign_testkit::synapse::{MatrixUser, encoded};
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{Synapse, TestServer, eventually};
+use countersign_testkit::{HttpFaults, Synapse, TestServer, eventually};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -14,6 +14,8 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
 pub(crate) struct Stage {
     pub(crate) server: TestServer,
     pub(crate) synapse: Synapse,
+    /// What stands between the two.
+    pub(crate) faults: HttpFaults,
     pub(crate) bot: MatrixUser,
     pub(crate) alice: MatrixUser,
     pub(crate) mallory: MatrixUser,
@@ -38,6 +40,7 @@ impl Stage {
         let room = alice.room(&[&bot, &mallory], false).await;
         bot.join(&room).await;
         mallory.join(&room).await;
+        let faults = HttpFaults::start(&synapse.url());
         let secrets = tempfile::tempdir().expect("a folder can be made");
         let token = secrets.path().join("token");
         std::fs::write(&token, &bot.token).expect("it can be written");
@@ -47,7 +50,7 @@ impl Stage {
             "{agents}[bridges.matrix]\nurl = '{}'\ntoken_file = '{}'\n\
              approvers = [{{ id = '{}', actor = 'alice' }}]\npeople = ['{}']\n\
              [[bridges.matrix.channels]]\nid = '{room}'\n{channel}",
-            synapse.url(),
+            faults.url(),
             token.display(),
             alice.id,
             mallory.id,
@@ -59,6 +62,7 @@ impl Stage {
         let stage = Self {
             server: setup.start().await,
             synapse,
+            faults,
             bot,
             alice,
             mallory,
