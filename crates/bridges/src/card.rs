@@ -37,6 +37,11 @@ pub(crate) struct Enclosure {
     pub(crate) text: String,
 }
 
+/// What an agent calls something, on one line: a name with line breaks in it could pose as more of the card.
+fn line(name: &str) -> String {
+    visible(name).replace(['\n', '\t'], "⏎")
+}
+
 /// What can be chosen, in the engine's order; the same for the same ask, always.
 pub(crate) fn offers(ask: &Ask) -> Vec<Offer> {
     let no = |label: &str| Offer {
@@ -47,7 +52,7 @@ pub(crate) fn offers(ask: &Ask) -> Vec<Offer> {
     match &ask.subject {
         Subject::Permission { .. } if !ask.options.is_empty() => {
             let offer = |option: &countersign_core::ask::OfferedOption| Offer {
-                label: visible(&option.name).chars().take(LABEL).collect(),
+                label: line(&option.name).chars().take(LABEL).collect(),
                 meaning: match option.kind {
                     OptionKind::AllowOnce | OptionKind::AllowAlways => Meaning::Yes,
                     OptionKind::Deny | OptionKind::DenyAlways => Meaning::No,
@@ -69,7 +74,7 @@ pub(crate) fn offers(ask: &Ask) -> Vec<Offer> {
             let mut offers = Vec::new();
             if let [question] = questions.as_slice() {
                 offers.extend(question.options.iter().map(|option| Offer {
-                    label: visible(&option.label).chars().take(LABEL).collect(),
+                    label: line(&option.label).chars().take(LABEL).collect(),
                     meaning: Meaning::Neutral,
                     choice: Choice::Choices {
                         choices: vec![vec![option.label.clone()]],
@@ -178,10 +183,14 @@ fn asked(ask: &Ask, to: &Address<'_>) -> (Text, Vec<Enclosure>) {
     let mut enclosures = Vec::new();
     let mut blocks = vec![Block::paragraph([
         Span::plain("✋ "),
-        Span::bold(ask.subject.tool()),
-        Span::plain(&format!(" in {} · {} · ", to.workspace, ask.requester)),
+        Span::bold(&line(ask.subject.tool())),
+        Span::plain(&format!(
+            " in {} · {} · ",
+            to.workspace,
+            line(&ask.requester)
+        )),
         Span::code(to.token),
-        Span::plain(&format!("\n{}", ask.directory)),
+        Span::plain(&format!("\n{}", line(&ask.directory))),
     ])];
     match &ask.subject {
         Subject::Permission { targets, shown, .. } => {
@@ -201,7 +210,7 @@ fn asked(ask: &Ask, to: &Address<'_>) -> (Text, Vec<Enclosure>) {
         Subject::Question { questions } => {
             for question in questions {
                 blocks.push(Block::paragraph([
-                    Span::bold(&question.header),
+                    Span::bold(&line(&question.header)),
                     Span::plain(&format!("\n{}", question.question)),
                 ]));
                 for option in &question.options {
@@ -209,7 +218,7 @@ fn asked(ask: &Ask, to: &Address<'_>) -> (Text, Vec<Enclosure>) {
                         depth: 0,
                         marker: "•".to_owned(),
                         spans: vec![
-                            Span::bold(&option.label),
+                            Span::bold(&line(&option.label)),
                             Span::plain(&format!(" {}", option.description)),
                         ],
                     });
@@ -248,10 +257,16 @@ fn show(part: &Shown, token: &str, blocks: &mut Vec<Block>, files: &mut Vec<Encl
             } else {
                 ""
             };
-            blocks.push(Block::paragraph([Span::code(path), Span::plain(note)]));
+            blocks.push(Block::paragraph([
+                Span::code(&line(path)),
+                Span::plain(note),
+            ]));
         }
         Shown::Text { label, text } => {
-            blocks.push(Block::paragraph([Span::plain(&format!("{label}:"))]));
+            blocks.push(Block::paragraph([Span::plain(&format!(
+                "{}:",
+                line(label)
+            ))]));
             whole(label, text, token, blocks, files);
         }
     }
@@ -297,7 +312,7 @@ fn diff(path: &str, patch: &str, token: &str, blocks: &mut Vec<Block>, files: &m
     let lines: Vec<&str> = patch.lines().collect();
     let file = file_name("change", token, "diff", files);
     blocks.push(Block::paragraph([
-        Span::code(path),
+        Span::code(&line(path)),
         Span::plain(&format!(" +{} −{}, all of it in ", count('+'), count('-'))),
         Span::code(&file),
     ]));

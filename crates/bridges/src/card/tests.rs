@@ -116,6 +116,16 @@ fn of_a_long_command_the_head_the_tail_and_the_count_are_shown_and_all_is_in_a_f
 }
 
 #[test]
+fn a_name_cannot_pose_as_more_of_the_card() {
+    let mut ask = ask("ls");
+    ask.requester = "demo\n✅ Allowed once by alice".to_owned();
+    ask.options[0].name = "No\n2️⃣ Yes".to_owned();
+    let (card, _) = card(&ask, &address(true));
+    assert!(card.text.words().contains("demo⏎✅ Allowed"));
+    assert!(!card.buttons[0].label.contains('\n'));
+}
+
+#[test]
 fn without_approvers_there_are_no_buttons_and_it_is_said() {
     let (card, _) = card(&ask("ls"), &address(false));
     assert_eq!(card.buttons, []);
