@@ -199,6 +199,21 @@ fn an_attempt_to_notify_does_not_know_the_ledger() {
 }
 
 #[test]
+fn chats_reach_the_ledger_through_the_application_and_serve_nothing() {
+    Arrows::read().assert_ignorance(
+        "countersign-bridges",
+        &["axum", "hyper", "countersign-api", "countersign-server"],
+    );
+    let arrows = Arrows::read();
+    assert!(!arrows.that_name("sqlx").contains(&"countersign-bridges"));
+    assert!(
+        !arrows
+            .that_name("countersign-store")
+            .contains(&"countersign-bridges")
+    );
+}
+
+#[test]
 fn workspaces_are_files_and_know_neither_http_nor_the_ledger() {
     Arrows::read().assert_ignorance(
         "countersign-workspace",

@@ -73,8 +73,9 @@ pub use countersign_engine::acp::agents::{AgentEntry, SignedIn};
 pub use countersign_engine::opencode::Endpoint;
 pub use countersign_notify::{PushSettings, Target};
 pub use countersign_store::{
-    Alarm, Answered, AskFilter, Attached, Chain, ChainVerdict, FOUND, JobFilter, Opened, Passage,
-    Place, QueuedTurn, Record, Store, StoreError,
+    Alarm, Answered, AskFilter, Attached, BridgeMessage, BridgeThread, Chain, ChainVerdict,
+    ChatPlace, FOUND, Inbound, JobFilter, NewBridgeMessage, NewInbound, Opened, Passage, Place,
+    QueuedTurn, Record, Store, StoreError,
 };
 
 use std::path::Path;

@@ -197,6 +197,10 @@ fn surface(surface: Surface) -> &'static str {
         Surface::Api => "over the API",
         Surface::Rule => "by itself",
         Surface::Engine => "at the engine's own terminal",
+        Surface::Matrix => "on Matrix",
+        Surface::Telegram => "on Telegram",
+        Surface::Discord => "on Discord",
+        Surface::Slack => "on Slack",
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::Call;
 use crate::exit::Exit;
 
+mod bridges;
 mod jobs;
 pub(crate) mod machine;
 mod server;
@@ -114,6 +115,7 @@ async fn look(call: &mut Call<'_>) -> anyhow::Result<Vec<Check>> {
         checks.push(jobs::opencode_config(call));
         checks.push(jobs::plugin_data(call));
         checks.extend(jobs::disk(call.surroundings.data.as_deref()));
+        checks.extend(bridges::look().await);
     }
     checks.extend(jobs::stuck(call).await);
     Ok(checks)

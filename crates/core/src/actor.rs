@@ -63,6 +63,14 @@ pub enum Surface {
     Rule,
     /// The engine's own terminal.
     Engine,
+    /// A chat on Matrix.
+    Matrix,
+    /// A chat on Telegram.
+    Telegram,
+    /// A chat on Discord.
+    Discord,
+    /// A chat on Slack.
+    Slack,
 }
 
 impl Surface {
@@ -74,13 +82,27 @@ impl Surface {
             Self::Api => "api",
             Self::Rule => "rule",
             Self::Engine => "engine",
+            Self::Matrix => "matrix",
+            Self::Telegram => "telegram",
+            Self::Discord => "discord",
+            Self::Slack => "slack",
         }
     }
 
     /// Reads what [`Surface::name`] wrote.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Web, Self::Cli, Self::Api, Self::Rule, Self::Engine]
-            .into_iter()
-            .find(|surface| surface.name() == name)
+        [
+            Self::Web,
+            Self::Cli,
+            Self::Api,
+            Self::Rule,
+            Self::Engine,
+            Self::Matrix,
+            Self::Telegram,
+            Self::Discord,
+            Self::Slack,
+        ]
+        .into_iter()
+        .find(|surface| surface.name() == name)
     }
 }

@@ -80,12 +80,16 @@ impl Grants {
         self.0.iter().copied()
     }
 
-    /// What is left of them for an actor of `kind`: an agent may hand asks in, and nothing else, ever.
+    /// What is left of them for an actor of `kind`: an agent may hand asks in, and nothing else, ever; a bridge passes on
+    /// what people say who are no actors here, and answers nothing.
     #[must_use]
     fn limited_to(mut self, kind: ActorKind) -> Self {
         match kind {
             ActorKind::Agent => self.0.retain(|grant| *grant == Grant::Ask),
-            ActorKind::Person | ActorKind::Rule | ActorKind::Bridge => {
+            ActorKind::Bridge => self
+                .0
+                .retain(|grant| matches!(grant, Grant::Read | Grant::Prompt)),
+            ActorKind::Person | ActorKind::Rule => {
                 self.0.remove(&Grant::Ask);
             }
         }
@@ -330,6 +334,17 @@ mod tests {
                 Err(Forbidden::MissingGrant(Grant::Answer))
             );
         }
+    }
+
+    #[test]
+    fn a_bridge_answers_nothing_by_itself() {
+        let actor = Actor {
+            id: ActorId::generate(Timestamp::from_micros(0)),
+            kind: ActorKind::Bridge,
+            name: "matrix".to_owned(),
+        };
+        let caller = Caller::new(actor, Role::Owner.grants(), None, Surface::Matrix);
+        assert_eq!(caller.grants().to_string(), "read,prompt");
     }
 
     #[test]

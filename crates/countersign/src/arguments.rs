@@ -42,6 +42,9 @@ pub(crate) enum Command {
         )]
         words: Vec<String>,
     },
+    /// Look after the chats that the configuration names
+    #[command(after_help = BRIDGES_EXAMPLES)]
+    Bridges(Bridges),
     /// Be an ACP agent on standard input and output that needs no model: to try things out, and for tests
     #[command(after_help = DEMO_AGENT_HELP)]
     DemoAgent,
@@ -57,6 +60,32 @@ pub(crate) enum Command {
         #[arg(long)]
         run_directory: PathBuf,
     },
+}
+
+/// Look after the chats that the configuration names
+#[derive(Debug, Args)]
+pub(crate) struct Bridges {
+    #[command(subcommand)]
+    pub(crate) act: BridgesAct,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BridgesAct {
+    /// Try each credential and what is needed in each channel, and say what is missing
+    Check(CheckBridges),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckBridges {
+    /// Read the configuration from this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// A folder that is to be served, so that the channels' workspaces are looked at too; can be given several times
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What `serve` and `up` have in common.
@@ -128,6 +157,13 @@ Examples:
   countersign serve --workspace ~/src/app --attach http://127.0.0.1:4096
   countersign serve --workspace . --no-engine --port 9000
   countersign serve --database postgres://countersign@db/countersign";
+
+const BRIDGES_EXAMPLES: &str = "\
+Examples:
+  countersign bridges check
+  countersign bridges check --config ./config.toml --json
+
+It changes nothing and needs no server. It ends with 0 if everything is well and with 1 if something is missing.";
 
 const ACP_PROXY_HELP: &str = "\
 Examples:

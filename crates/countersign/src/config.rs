@@ -1,5 +1,6 @@
 //! The configuration file: TOML, in which an unknown key is an error with a suggestion.
 
+pub(crate) mod bridges;
 pub(crate) mod notify;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use clap::ValueEnum;
 use countersign_broker::{AgentEntry, JobCaps, PushSettings};
 use serde::Deserialize;
 
+use self::bridges::BridgesConfig;
 use self::notify::NotifyConfig;
 
 /// How close a known key has to be to be suggested.
@@ -32,6 +34,8 @@ pub(crate) struct Config {
     /// `[[notify]]`: whom to tell of what happens.
     pub(crate) notify: Vec<NotifyConfig>,
     pub(crate) push: PushConfig,
+    /// `[bridges.…]`: the chats that the server is in.
+    pub(crate) bridges: BridgesConfig,
 }
 
 /// `[server]`
@@ -253,6 +257,10 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("did you mean `foreign_answer`?"), "{error}");
+        let error = Config::read("[bridges.matrix]\naprovers = []\n")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("did you mean `approvers`?"), "{error}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use clap::{CommandFactory as _, Parser as _};
 use countersign_cli::{quick, raw};
 
 mod arguments;
+mod bridges;
 mod config;
 mod data;
 mod engines;
@@ -89,6 +90,7 @@ async fn run(command: Command) -> ExitCode {
         Command::Client(command) => return countersign_cli::run(*command, engines::look).await,
         Command::Serve(serve) => serve::run(serve).await,
         Command::Up(up) => up::run(up).await,
+        Command::Bridges(command) => return bridges::run(command).await,
         Command::OpenworkServer { words } => openwork::run(words).await,
         Command::Completions { shell } => {
             let mut out = anstream::stdout();

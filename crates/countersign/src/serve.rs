@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use countersign_bridges::Bridges;
 use countersign_broker::{
     AgentEntry, Broker, ChangeSettings, EngineChoice, ForeignAnswer, Settings, Store,
     WorkspaceList, WriteMode,
@@ -24,6 +25,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::arguments::{DEFAULT_PORT, Options, Serve};
+use crate::bridges;
 use crate::config::notify;
 use crate::config::{ApprovalConfig, AttachConfig, Config, EngineConfig, ForeignAnswerConfig};
 use crate::data::DataDirectory;
@@ -43,6 +45,7 @@ pub(crate) struct Running {
     data: DataDirectory,
     socket: PathBuf,
     openwork: Option<Arc<OpenWork>>,
+    bridges: Option<Bridges>,
     presence: Presence,
     /// After which time without anything to do it ends by itself.
     idle_limit: Option<Duration>,
@@ -92,6 +95,11 @@ pub(crate) async fn start(
     let notify = notify::targets(config.notify, &workspaces)?;
     let prefix = config.server.path_prefix.as_deref().unwrap_or_default();
     let path_prefix = PathPrefix::read(prefix).context("`path_prefix` cannot be used")?;
+    let bridges = match manner {
+        Manner::Attended => config.bridges.settings(&workspaces)?,
+        // It is there for commands, has no workspaces of its own, and ends by itself.
+        Manner::Background => Vec::new(),
+    };
     let engine = engine_choice(options, &config.engine)?;
     check_names(&config.agents)?;
     let data = match manner {
@@ -142,9 +150,10 @@ pub(crate) async fn start(
         },
         push: config.push.settings(&config.server.public_hosts)?,
     };
-    let broker = Broker::start(store, settings, Clock::System)
+    let broker = Broker::start(store.clone(), settings, Clock::System)
         .await
         .context("failed to read the ledger")?;
+    let bridges = bridges::start(&broker, &store, bridges)?;
     let server = ServerSettings {
         public_url,
         public_hosts: config.server.public_hosts,
@@ -154,6 +163,7 @@ pub(crate) async fn start(
     };
     let mut running = Running::begin(broker, data, tcp, server, None)?;
     running.idle_limit = idle_limit;
+    running.bridges = Some(bridges);
     Ok(running)
 }
 
@@ -197,6 +207,7 @@ impl Running {
             data,
             socket,
             openwork,
+            bridges: None,
             presence,
             idle_limit: None,
             stopping,
@@ -216,6 +227,7 @@ impl Running {
             data,
             socket,
             openwork,
+            bridges,
             presence,
             idle_limit,
             stopping,
@@ -252,6 +264,9 @@ impl Running {
             let unended = was_idle && broker.count_unended_jobs().await.unwrap_or(0) > 0;
             if let Some(openwork) = openwork {
                 openwork.stop().await;
+            }
+            if let Some(bridges) = bridges {
+                bridges.stop().await;
             }
             broker.stop().await;
             (served, unended)
@@ -312,7 +327,7 @@ pub(crate) async fn open_store(
     }
 }
 
-fn workspace(folder: &Path) -> anyhow::Result<(String, String)> {
+pub(crate) fn workspace(folder: &Path) -> anyhow::Result<(String, String)> {
     let path = folder
         .canonicalize()
         .and_then(|path| std::fs::read_dir(&path).map(|_| path))

@@ -56,6 +56,10 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
         include_str!("../migrations/postgres/0010_push.sql"),
     ),
     (
+        include_str!("../migrations/sqlite/0011_bridges.sql"),
+        include_str!("../migrations/postgres/0011_bridges.sql"),
+    ),
+    (
         include_str!("../migrations/sqlite/0012_kept_workspaces.sql"),
         include_str!("../migrations/postgres/0012_kept_workspaces.sql"),
     ),

@@ -4,6 +4,7 @@ mod answering;
 mod attachments;
 mod audit;
 mod backend;
+mod bridges;
 mod delivering;
 mod durability;
 mod earlier;

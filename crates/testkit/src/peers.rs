@@ -92,6 +92,11 @@ pub fn schemathesis() -> PathBuf {
     installed("venv/bin/schemathesis")
 }
 
+/// Returns Synapse, the homeserver of Matrix.
+pub fn synapse() -> PathBuf {
+    installed("synapse/bin/synapse_homeserver")
+}
+
 /// Returns the scripted stand-in for the opencode program, and panics when it is not built.
 pub fn scripted_opencode() -> PathBuf {
     built("scripted-opencode")

@@ -2909,7 +2909,7 @@ export interface components {
          * @description Where people see and answer.
          * @enum {string}
          */
-        Surface: "web" | "cli" | "api" | "rule" | "engine";
+        Surface: "web" | "cli" | "api" | "rule" | "engine" | "matrix" | "telegram" | "discord" | "slack";
         /** @description What an agent takes along with the words of a prompt. A file that it may look at itself it always takes. */
         Takes: {
             /** @description The content of files and texts. */

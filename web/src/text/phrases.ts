@@ -8,6 +8,10 @@ const SURFACES: Readonly<Record<Surface, string>> = {
   api: "over HTTP",
   rule: "by a rule",
   engine: "at the engine itself",
+  matrix: "on Matrix",
+  telegram: "on Telegram",
+  discord: "on Discord",
+  slack: "on Slack",
 };
 
 /** What the ask is about, in a word or two. */

@@ -1,4 +1,5 @@
-//! Schemathesis, which tries the API against its own description.
+//! What comes from PyPI: Schemathesis, which tries the API against its own description, and Synapse, the homeserver that
+//! the Matrix bridge is tried on. Each has an environment of its own.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -7,64 +8,94 @@ use anyhow::Context as _;
 use super::{Stamp, remove, say};
 use crate::invocation::Invocation;
 
-const REQUIREMENT: &str = "schemathesis==4.32.5";
+/// A package and what is called of it.
+struct Requirement {
+    /// The package, pinned.
+    package: &'static str,
+    /// Where it goes.
+    environment: &'static str,
+    /// What is called: `bin/<this>` of the environment.
+    program: &'static str,
+}
 
-/// Installs `directory`/venv/bin/schemathesis.
+const REQUIREMENTS: [Requirement; 2] = [
+    Requirement {
+        package: "schemathesis==4.32.5",
+        environment: "venv",
+        program: "schemathesis",
+    },
+    Requirement {
+        package: "matrix-synapse==1.163.2",
+        environment: "synapse",
+        program: "synapse_homeserver",
+    },
+];
+
+/// Installs `directory`/venv/bin/schemathesis and `directory`/synapse/bin/synapse_homeserver.
 pub(super) fn install(directory: &Path) -> anyhow::Result<()> {
-    let environment = directory.join("venv");
-    let stamp = Stamp::new(&environment.join("installed"), REQUIREMENT.as_bytes());
-    if stamp.is_current() {
-        say(&format!("{REQUIREMENT}: installed"));
-        return Ok(());
-    }
-    say(&format!("{REQUIREMENT}: installing"));
-    remove(&environment)?;
-    if let Err(error) = into_environment(directory, &environment) {
-        say(&format!(
-            "no virtual environment ({error:#}): trying a plain directory"
-        ));
+    REQUIREMENTS
+        .iter()
+        .try_for_each(|requirement| requirement.install(directory))
+}
+
+impl Requirement {
+    fn install(&self, directory: &Path) -> anyhow::Result<()> {
+        let package = self.package;
+        let environment = directory.join(self.environment);
+        let stamp = Stamp::new(&environment.join("installed"), package.as_bytes());
+        if stamp.is_current() {
+            say(&format!("{package}: installed"));
+            return Ok(());
+        }
+        say(&format!("{package}: installing"));
         remove(&environment)?;
-        into_directory(directory, &environment).context(
+        if let Err(error) = self.into_environment(directory, &environment) {
+            say(&format!(
+                "no virtual environment ({error:#}): trying a plain directory"
+            ));
+            remove(&environment)?;
+            self.into_directory(directory, &environment).context(
             "install Python 3.10 or newer with `venv` or `pip` (Debian: `apt-get install python3-venv`)",
         )?;
+        }
+        stamp.write()
     }
-    stamp.write()
-}
 
-/// The usual way.
-fn into_environment(directory: &Path, environment: &Path) -> anyhow::Result<()> {
-    Invocation::new(directory, "python3 -m venv")
-        .argument(environment)
-        .run()?;
-    Invocation::new(
-        directory,
-        "python -m pip install --quiet --disable-pip-version-check",
-    )
-    .program(&environment.join("bin/python"))
-    .argument(REQUIREMENT)
-    .run_with_retries()
-}
+    /// The usual way.
+    fn into_environment(&self, directory: &Path, environment: &Path) -> anyhow::Result<()> {
+        Invocation::new(directory, "python3 -m venv")
+            .argument(environment)
+            .run()?;
+        Invocation::new(
+            directory,
+            "python -m pip install --quiet --disable-pip-version-check",
+        )
+        .program(&environment.join("bin/python"))
+        .argument(self.package)
+        .run_with_retries()
+    }
 
-/// For a Python without `venv`: a plain directory, and a program of the same name that knows it.
-fn into_directory(directory: &Path, environment: &Path) -> anyhow::Result<()> {
-    let packages = environment.join("packages");
-    Invocation::new(
-        directory,
-        "python3 -m pip install --quiet --disable-pip-version-check --target",
-    )
-    .argument(&packages)
-    .argument(REQUIREMENT)
-    .run_with_retries()?;
-    let program = environment.join("bin/schemathesis");
-    fs::create_dir_all(environment.join("bin"))?;
-    fs::write(&program, launcher(&packages))?;
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
-    Ok(())
-}
+    /// For a Python without `venv`: a plain directory, and a program of the same name that knows it.
+    fn into_directory(&self, directory: &Path, environment: &Path) -> anyhow::Result<()> {
+        let packages = environment.join("packages");
+        Invocation::new(
+            directory,
+            "python3 -m pip install --quiet --disable-pip-version-check --target",
+        )
+        .argument(&packages)
+        .argument(self.package)
+        .run_with_retries()?;
+        let program = environment.join("bin").join(self.program);
+        fs::create_dir_all(environment.join("bin"))?;
+        fs::write(&program, self.launcher(&packages))?;
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+        Ok(())
+    }
 
-fn launcher(packages: &Path) -> String {
-    let packages = packages.display();
-    format!(
-        "#!/bin/sh\nPYTHONPATH='{packages}' exec python3 '{packages}/bin/schemathesis' \"$@\"\n"
-    )
+    fn launcher(&self, packages: &Path) -> String {
+        let (packages, program) = (packages.display(), self.program);
+        format!(
+            "#!/bin/sh\nPYTHONPATH='{packages}' exec python3 '{packages}/bin/{program}' \"$@\"\n"
+        )
+    }
 }

@@ -1,0 +1,141 @@
+//! Requests to a homeserver, and what their failures mean.
+
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::Value;
+
+use crate::Secret;
+use crate::adapter::Failure;
+
+/// How long a request may take.
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// How long a connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How long to wait where the server says to and not for how long.
+const USUAL_WAIT: Duration = Duration::from_secs(5);
+/// More of an error than this is not told.
+const TOLD: usize = 300;
+
+/// A homeserver, as one user.
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: Secret,
+}
+
+impl Client {
+    pub(super) fn new(base: &str, token: Secret) -> Result<Self, reqwest::Error> {
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT_LIMIT)
+            .timeout(TIME_LIMIT)
+            .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(Self {
+            http,
+            base: base.trim_end_matches('/').to_owned(),
+            token,
+        })
+    }
+
+    /// A request; each of `segments` is one part of the path, whatever is in it, and `query` comes after them.
+    pub(super) fn request(
+        &self,
+        method: Method,
+        root: &str,
+        segments: &[&str],
+        query: &[(&str, &str)],
+    ) -> RequestBuilder {
+        let mut url = format!("{}/_matrix/{root}", self.base);
+        for segment in segments {
+            url.push('/');
+            url.push_str(&percent_encoded(segment));
+        }
+        for (n, (name, value)) in query.iter().enumerate() {
+            url.push(if n == 0 { '?' } else { '&' });
+            url.push_str(name);
+            url.push('=');
+            url.push_str(&percent_encoded(value));
+        }
+        self.http
+            .request(method, url)
+            .bearer_auth(self.token.expose())
+    }
+
+    /// A request of the client-server API.
+    pub(super) fn call(&self, method: Method, segments: &[&str]) -> RequestBuilder {
+        self.request(method, "client/v3", segments, &[])
+    }
+}
+
+/// Sends a request and reads the answer.
+pub(super) async fn send(request: RequestBuilder) -> Result<Value, Failure> {
+    let response = request.send().await.map_err(|error| unanswered(&error))?;
+    let status = response.status();
+    let wait = response
+        .headers()
+        .get("retry-after")
+        .and_then(|value| value.to_str().ok()?.parse().ok())
+        .map(Duration::from_secs);
+    let bytes = response.bytes().await.map_err(|error| unanswered(&error))?;
+    let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    if status.is_success() {
+        return Ok(body);
+    }
+    Err(refusal(status, wait, &body))
+}
+
+/// What a request means that got no answer.
+pub(super) fn unanswered(error: &reqwest::Error) -> Failure {
+    // The address is left out: it is ours and says nothing; the cause is told.
+    let mut problem = String::new();
+    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
+    while let Some(next) = cause {
+        problem = next.to_string();
+        cause = next.source();
+    }
+    if problem.is_empty() {
+        "the connection broke".clone_into(&mut problem);
+    }
+    if error.is_connect() {
+        Failure::Unreached(problem)
+    } else {
+        Failure::Unknown(problem)
+    }
+}
+
+/// What an error of the server means.
+pub(super) fn refusal(status: StatusCode, wait: Option<Duration>, body: &Value) -> Failure {
+    let code = body["errcode"].as_str().unwrap_or_default();
+    let said = body["error"].as_str().unwrap_or_default();
+    let said: String = said.chars().take(TOLD).collect();
+    let problem = format!("{} {code} {said}", status.as_u16());
+    match status {
+        StatusCode::TOO_MANY_REQUESTS => {
+            let told = body["retry_after_ms"].as_u64().map(Duration::from_millis);
+            Failure::Later {
+                after: told.max(wait).unwrap_or(USUAL_WAIT),
+                problem,
+            }
+        }
+        StatusCode::UNAUTHORIZED => Failure::Unauthorised(problem),
+        StatusCode::NOT_FOUND => Failure::Gone(problem),
+        status if status.is_server_error() => Failure::Unreached(problem),
+        _ => Failure::Refused(problem),
+    }
+}
+
+/// A part of a path: ids have slashes, colons and signs in them.
+fn percent_encoded(segment: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(segment.len());
+    for byte in segment.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            write!(out, "%{byte:02X}").expect("a String takes every write");
+        }
+    }
+    out
+}
