@@ -5,7 +5,7 @@
  * say it; the row that has the focus, and the one that `keep` names, are there wherever somebody scrolls; and what is read
  * stays in its place when rows above it come, go, or turn out higher than was guessed.
  */
-import { children, createEffect, createMemo, createSignal, For, on, onCleanup, onMount, type JSX } from "solid-js";
+import { children, createComputed, createEffect, createMemo, createSignal, For, on, onCleanup, onMount, type JSX } from "solid-js";
 import { Dynamic } from "solid-js/web";
 import { drawn, placesOf, roomsOf, type Stretch } from "../state/windowing.ts";
 
@@ -149,6 +149,25 @@ export function VirtualList<K extends string | number>(props: {
     }),
   );
 
+  // Rows that change places are taken out of the page and put back, which loses the focus in them.
+  let moved: Element | undefined;
+  createComputed(
+    on(
+      keys,
+      () => {
+        const active = document.activeElement;
+        if (active === null || list?.contains(active) !== true) return;
+        moved = active;
+        queueMicrotask(() => {
+          const was = moved;
+          moved = undefined;
+          if (was instanceof HTMLElement && was.isConnected && document.activeElement !== was) was.focus({ preventScroll: true });
+        });
+      },
+      { defer: true },
+    ),
+  );
+
   const draw = (key: K) => {
     const made = children(() => props.children(key));
     const element = createMemo(() => made.toArray().find((node): node is HTMLElement => node instanceof HTMLElement));
@@ -185,7 +204,7 @@ export function VirtualList<K extends string | number>(props: {
       classList={{ virtual: isLong() }}
       aria-label={props.label}
       onFocusIn={follow}
-      onFocusOut={() => setFocused(undefined)}
+      onFocusOut={() => moved ?? setFocused(undefined)}
     >
       <For each={keys()} fallback={props.fallback}>
         {draw}
