@@ -376,7 +376,7 @@ impl Driver {
         let said = last_words(&self.directory);
         match over {
             Over::Released => self.let_go().await,
-            Over::Silent | Over::Hung | Over::Ending => {
+            Over::Silent | Over::Hung | Over::Removed | Over::Ending => {
                 end_wholly(&self.keeper, &self.directory).await;
             }
         }

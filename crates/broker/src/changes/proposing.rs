@@ -11,7 +11,7 @@ use countersign_core::id::WorkspaceId;
 use countersign_core::session::FileDiff;
 use countersign_engine::acp::tool_call::patience;
 use countersign_store::Record;
-use countersign_workspace::{Applied, ApplyError, Change, FileChange, Plan, Workspace};
+use countersign_workspace::{Applied, ApplyError, Base, Change, FileChange, Plan, Prepared, Workspace};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -144,7 +144,12 @@ impl Broker {
             workspace: id,
             action: action.to_owned(),
             summary,
-            paths: changes.iter().map(|file| file.path.clone()).collect(),
+            paths: plan
+                .files
+                .iter()
+                .map(|file| file.absolute(files.path(), files.home().path()))
+                .map(|path| path.to_string_lossy().into_owned())
+                .collect(),
             changes,
             wire_actor: json!({ "type": "remote" }),
             expires_in: self.ask_expiry.unwrap_or(OPEN_FOR),
@@ -193,7 +198,7 @@ impl Broker {
 
     async fn apply(&self, files: &Arc<Workspace>, plan: Plan) -> Result<Applied, BrokerError> {
         let files = Arc::clone(files);
-        let applying = self.tasks.spawn_blocking(move || files.apply(&plan));
+        let applying = self.tasks.spawn_blocking(move || files.apply(&plan, Prepared::default()));
         match applying.await.map_err(|_| BrokerError::Stopping)? {
             Ok(applied) => Ok(applied),
             Err(ApplyError::Refused(refusal)) => Err(refusal.into()),
@@ -273,11 +278,13 @@ fn binding(plan: &Plan) -> Digest {
 }
 
 fn proposed(files: &Workspace, file: &FileChange) -> ProposedFile {
+    let root = match file.base {
+        Base::Workspace => files.path(),
+        Base::Home => files.home().path(),
+    };
     ProposedFile {
-        path: file
-            .absolute(files.path(), files.home().path())
-            .to_string_lossy()
-            .into_owned(),
+        root: root.to_string_lossy().into_owned(),
+        path: file.path.to_string_lossy().into_owned(),
         before: file.before.clone(),
         after: file.after.clone(),
     }
