@@ -106,6 +106,7 @@ impl Bridge {
             | EventBody::JobChanged { .. }
             | EventBody::EngineChanged { .. }
             | EventBody::RuleChanged { .. }
+            | EventBody::WorkspaceChanged { .. }
             | EventBody::AlarmRaised { .. } => {}
         }
         Ok(())

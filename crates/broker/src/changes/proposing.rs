@@ -11,7 +11,9 @@ use countersign_core::id::WorkspaceId;
 use countersign_core::session::FileDiff;
 use countersign_engine::acp::tool_call::patience;
 use countersign_store::Record;
-use countersign_workspace::{Applied, ApplyError, Base, Change, FileChange, Plan, Prepared, Workspace};
+use countersign_workspace::{
+    Applied, ApplyError, Base, Change, FileChange, Plan, Prepared, Workspace,
+};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -198,7 +200,9 @@ impl Broker {
 
     async fn apply(&self, files: &Arc<Workspace>, plan: Plan) -> Result<Applied, BrokerError> {
         let files = Arc::clone(files);
-        let applying = self.tasks.spawn_blocking(move || files.apply(&plan, Prepared::default()));
+        let applying = self
+            .tasks
+            .spawn_blocking(move || files.apply(&plan, Prepared::default()));
         match applying.await.map_err(|_| BrokerError::Stopping)? {
             Ok(applied) => Ok(applied),
             Err(ApplyError::Refused(refusal)) => Err(refusal.into()),

@@ -17,9 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::{Proposal, ProposedFile, Verdict};
 use crate::error::BrokerError;
-use crate::{
-    Broker, ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings,
-};
+use crate::{Broker, ChangeSettings, EngineChoice, ForeignAnswer, JobCaps, PushSettings, Settings};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_mins(1);

@@ -42,7 +42,8 @@ fn wants(operation: &str) -> (Wants, Value) {
         "metrics" | "list_workspaces" | "list_asks" | "show_ask" | "settled_ask"
         | "list_engines" | "list_sessions" | "show_session" | "list_items" | "list_rules"
         | "show_settings" | "list_alarms" | "follow_events" | "show_attachment" | "list_jobs"
-        | "search_transcripts" | "list_chains" | "show_push" | "unsubscribe" | "show_figures" | "show_job" | "ended_job" | "job_log" | "job_diff" | "show_holdings" | "show_skill"
+        | "search_transcripts" | "list_chains" | "show_push" | "unsubscribe" | "show_figures"
+        | "show_job" | "ended_job" | "job_log" | "job_diff" | "show_holdings" | "show_skill"
         | "export_workspace" => (Wants::Grant(Read), Value::Null),
         "preview_change" => (
             Wants::Grant(Grant::Propose),

@@ -32,6 +32,7 @@ async fn proposed(
         summary: "Add plugin notes".to_owned(),
         paths: vec!["opencode.jsonc".to_owned()],
         changes: vec![ProposedFile {
+            root: "/home/ada/project".to_owned(),
             path: "opencode.jsonc".to_owned(),
             before: Some(b"{}\n".to_vec()),
             after: Some(b"{\"plugin\": [\"notes\"]}\n".to_vec()),

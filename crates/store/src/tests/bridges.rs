@@ -63,7 +63,8 @@ async fn what_is_delivered_twice_is_taken_once_and_in_order() {
         assert_eq!(ids, ["one", "two", "three"]);
 
         store.finish_inbound(BRIDGE, "one").await.unwrap();
-        let new = store.take_in(BRIDGE, &[came("one")], Some("s2"), at(3));
+        let again = [came("one")];
+        let new = store.take_in(BRIDGE, &again, Some("s2"), at(3));
         assert_eq!(new.await.unwrap(), 0, "what is done is not done again");
         assert_eq!(store.waiting_inbound(BRIDGE, 10).await.unwrap().len(), 2);
         assert_eq!(store.forget_inbound(BRIDGE, 100).await.unwrap(), 0);

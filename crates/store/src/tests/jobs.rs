@@ -534,8 +534,10 @@ async fn the_effort_of_a_job_is_that_of_its_turn() {
             effort: Some("high".to_owned()),
             ..job(&scene, 2)
         };
-        let handed_in = store.hand_in_job(&job, &json!([]), job.created_at);
-        handed_in.await.unwrap();
+        store
+            .hand_in_job(&job, &json!([]), job.created_at)
+            .await
+            .unwrap();
         let turn = TurnId::generate(at(30));
         let started = store.start_job(&job.id, scene.session, turn, at(30));
         assert!(started.await.unwrap());

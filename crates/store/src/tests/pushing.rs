@@ -26,6 +26,7 @@ async fn token(
         actor_kind: ActorKind::Person,
         grants: Role::Viewer.grants(),
         workspace,
+        device: None,
         expires_at: Some(at(100)),
     };
     store.add_token(new, &scene.ada, at(1)).await.unwrap().id

@@ -277,14 +277,20 @@ fn what_was_written_is_put_back_when_the_next_cannot_be() {
         file("gone", Some("gone"), None),
     ];
     let workspace = ground.workspace();
-    assert_eq!(write::write(&workspace, &files).unwrap(), Wrote::OthersDid);
+    assert_eq!(
+        write::write(&workspace, &files, &mut Prepared::default()).unwrap(),
+        Wrote::OthersDid
+    );
     assert_eq!(ground.everything(), before);
-    assert_eq!(write::write(&workspace, &files[..3]).unwrap(), Wrote::All);
+    assert_eq!(
+        write::write(&workspace, &files[..3], &mut Prepared::default()).unwrap(),
+        Wrote::All
+    );
     assert_eq!(ground.read("ws/old"), "changed");
     assert!(ground.has("ws/new") && !ground.has("ws/gone"));
     // What is there is not what it is meant to replace.
     assert_eq!(
-        write::write(&workspace, &files[..1]).unwrap(),
+        write::write(&workspace, &files[..1], &mut Prepared::default()).unwrap(),
         Wrote::OthersDid
     );
 }
