@@ -137,6 +137,11 @@ async fn thread(stage: &impl Stage, adapter: &Arc<dyn Adapter>, title: &str) -> 
     place
 }
 
+/// Sends a message, and panics unless the platform takes it.
+async fn sent(adapter: &Arc<dyn Adapter>, place: &Place, message: Outgoing, key: Key) -> MessageId {
+    adapter.send(place, &message, &key).await.unwrap()
+}
+
 async fn words(stage: &impl Stage, place: &Place) -> Vec<String> {
     let seen = stage.seen(place).await;
     seen.into_iter().map(|seen| seen.words).collect()
@@ -147,8 +152,15 @@ async fn what_is_sent_is_seen_in_order_and_can_be_edited(stage: &impl Stage) {
     let place = thread(stage, &adapter, "order").await;
     let mut ids = Vec::new();
     for n in 0..5 {
-        let sent = adapter.send(&place, &says(&format!("message {n}")), &key("order"));
-        ids.push(sent.await.unwrap());
+        ids.push(
+            sent(
+                &adapter,
+                &place,
+                says(&format!("message {n}")),
+                key("order"),
+            )
+            .await,
+        );
     }
     let asked = card("May I?");
     let id = adapter.send(&place, &asked, &key("card")).await.unwrap();
@@ -277,8 +289,7 @@ async fn nobody_is_pinged_but_by_a_person_span(stage: &impl Stage) {
             Block::code("sh", &format!("echo '{loud}'\n```\n@everyone")),
         ],
     };
-    let sent = adapter.send(&place, &Outgoing::plain(text), &key("loud"));
-    let id = sent.await.unwrap();
+    let id = sent(&adapter, &place, Outgoing::plain(text), key("loud")).await;
     let seen = stage.seen(&place).await;
     assert_eq!(seen[0].pings, Vec::<String>::new(), "{seen:?}");
     assert!(seen[0].words.contains("@everyone @here @room"), "{seen:?}");
@@ -289,8 +300,7 @@ async fn nobody_is_pinged_but_by_a_person_span(stage: &impl Stage) {
             Span::Person(alice.clone()),
         ])],
     };
-    let called = adapter.send(&place, &Outgoing::plain(text), &key("called"));
-    let called = called.await.unwrap();
+    let called = sent(&adapter, &place, Outgoing::plain(text), key("called")).await;
     let seen = stage.seen(&place).await;
     let pings = |id: &MessageId| {
         seen.iter()
@@ -321,8 +331,7 @@ async fn code_is_shown_letter_for_letter_and_long_texts_fit(stage: &impl Stage) 
     for part in parts.into_iter().take(3) {
         let rendered = adapter.render(&part);
         assert!(longest.holds(&rendered));
-        let sent = adapter.send(&place, &Outgoing::plain(part), &key("part"));
-        sent.await.unwrap();
+        sent(&adapter, &place, Outgoing::plain(part), key("part")).await;
     }
     for seen in stage.seen(&place).await {
         all.push_str(&seen.words);
