@@ -66,7 +66,9 @@ test("a write that one may not answer says what is in the way, and one that was 
   await expect(ask.getByRole("button", { name: "Allow once" })).toHaveCount(0);
 
   const why = "the server was restarted, and nobody waits for it any more";
-  const withdrawn: AskView = { ...write, state: "withdrawn", may_answer: false, why };
+  // Of those that are over the inbox has the newest, and other tests had some settled.
+  const opened_at = new Date().toISOString();
+  const withdrawn: AskView = { ...write, state: "withdrawn", may_answer: false, why, opened_at };
   const other = await visit({ prepare: (fresh) => propose(fresh, withdrawn, () => withdrawn) });
   await other.getByRole("link", { name: "Add plugin notes" }).click();
   const over = askWith(other, "Add plugin notes");

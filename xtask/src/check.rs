@@ -1,6 +1,6 @@
 //! The checks and tests of the whole repository, in the order in which they are run.
 
-use std::fs;
+use std::{env, fs};
 
 use crate::{
     invocation::Invocation,
@@ -148,7 +148,12 @@ fn quick_tests(repository: &Repository, filter: &[String]) -> Step {
 
 /// All tests, with a PostgreSQL server that lives as long as they run.
 fn all_tests(repository: &Repository, filter: &[String]) -> Step {
-    let invocation = nextest(repository, "default", filter);
+    let profile = if env::var_os("CI").is_some() {
+        "ci"
+    } else {
+        "default"
+    };
+    let invocation = nextest(repository, profile, filter);
     let target = repository.target.clone();
     Step::work("tests", &invocation.to_string(), move || {
         let cluster = PostgresCluster::start(&target)?;

@@ -88,6 +88,7 @@ impl Broker {
     /// Ends a life, and with it every ask of it.
     pub async fn end_door_run(&self, caller: &Caller, run: RunId) -> Result<(), BrokerError> {
         let Heard { workspace, program } = self.doors.hear(caller, run)?;
+        self.doors.close(run, program.has_ended());
         self.store
             .end_run(workspace, run, program.has_ended(), self.clock.now())
             .await?;

@@ -34,6 +34,8 @@ struct Life {
     engine: String,
     process: Option<ProcessIdentity>,
     heard: Instant,
+    /// Why it is over, while that is not in the ledger yet: nobody speaks for it any more.
+    over: Option<&'static str>,
 }
 
 /// A life that somebody spoke for.
@@ -88,6 +90,7 @@ impl Lives {
             engine,
             process,
             heard: Instant::now(),
+            over: None,
         };
         self.lock().insert(run, life);
     }
@@ -98,6 +101,7 @@ impl Lives {
         let mut lives = self.lock();
         let life = lives
             .get_mut(&run)
+            .filter(|life| life.over.is_none())
             .filter(|life| life.engine == life.program.engine_of(caller.actor()))
             .filter(|life| caller.sees(life.workspace))
             .ok_or_else(|| BrokerError::missing("run", run))?;
@@ -115,6 +119,13 @@ impl Lives {
             .get_mut(&run)
             .map(|life| life.process.replace(process));
         before.is_some_and(|before| before != Some(process))
+    }
+
+    /// Hears no more of a life that is over, while its end is written down. Its process is still placed.
+    pub(super) fn close(&self, run: RunId, why: &'static str) {
+        if let Some(life) = self.lock().get_mut(&run) {
+            life.over = Some(why);
+        }
     }
 
     pub(super) fn forget(&self, run: RunId) {
@@ -159,10 +170,12 @@ impl Lives {
         }
     }
 
-    /// The lives that are over at `now`, and why.
+    /// The lives that are over at `now`, and why: they are heard no more.
     fn over(&self, now: Instant) -> Vec<(RunId, WorkspaceId, &'static str)> {
         let why = |life: &Life| {
-            if life.process.is_some_and(|process| !process.is_alive()) {
+            if life.over.is_some() {
+                life.over
+            } else if life.process.is_some_and(|process| !process.is_alive()) {
                 Some(life.program.has_ended())
             } else if now.duration_since(life.heard) >= PATIENCE {
                 Some(life.program.is_silent())
@@ -171,8 +184,11 @@ impl Lives {
             }
         };
         self.lock()
-            .iter()
-            .filter_map(|(run, life)| why(life).map(|why| (*run, life.workspace, why)))
+            .iter_mut()
+            .filter_map(|(run, life)| {
+                life.over = why(life);
+                life.over.map(|why| (*run, life.workspace, why))
+            })
             .collect()
     }
 
@@ -254,13 +270,21 @@ mod tests {
     fn a_life_is_over_as_soon_as_its_process_is() {
         let mut program = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let process = ProcessIdentity::of(program.id()).unwrap();
-        let (lives, ..) = life_of(&agent("laptop", None), Some(process));
+        let laptop = agent("laptop", None);
+        let (lives, run, _) = life_of(&laptop, Some(process));
         assert!(lives.over(Instant::now()).is_empty());
         assert_eq!(lives.place(program.id()), Placed::Engines);
         assert_eq!(lives.place(std::process::id()), Placed::Nobodys);
         program.kill().unwrap();
         program.wait().unwrap();
         assert_eq!(lives.over(Instant::now()).len(), 1);
+        let late = lives.hear(&laptop, run);
+        assert!(matches!(late, Err(BrokerError::Missing { .. })));
+        assert_eq!(
+            lives.over(Instant::now()).len(),
+            1,
+            "until its end is written down"
+        );
     }
 
     #[test]
