@@ -187,12 +187,11 @@ impl Bridge {
         let workspaces = self.broker.workspaces();
         let workspace = workspaces.iter().find(|(it, _)| it.id == ask.workspace);
         let made;
-        let token = match token {
-            Some(token) => token,
-            None => {
-                made = new_token();
-                &made
-            }
+        let token = if let Some(token) = token {
+            token
+        } else {
+            made = new_token();
+            &made
         };
         let address = Address {
             token,

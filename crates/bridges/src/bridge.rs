@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use countersign_broker::{Broker, ChatPlace, NewBridgeMessage, NewInbound, Store, StoreError};
 use countersign_core::actor::ActorKind;
-use countersign_core::grant::{Caller, Grant, Role};
+use countersign_core::grant::{Caller, Grant, Grants, Role};
 use countersign_core::time::Clock;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -236,7 +236,7 @@ impl Bridge {
         let now = self.clock.now();
         let actor = self.store.actor(ActorKind::Person, &approver.actor, now);
         let grants = [Role::Approver.grants(), Role::Collaborator.grants()];
-        let grants = grants.iter().flat_map(|grants| grants.iter()).collect();
+        let grants = grants.iter().flat_map(Grants::iter).collect();
         let surface = self.settings.platform.surface();
         Ok(Some(Caller::new(actor.await?, grants, None, surface)))
     }

@@ -113,7 +113,7 @@ impl Broker {
             head.mark_changed();
         }
         let verdict = self.await_verdict(ask, head).await?;
-        waiting.is_over();
+        waiting.end();
         Ok(verdict)
     }
 

@@ -128,7 +128,10 @@ pub(crate) async fn answer(
         }
         Route::Approvals => approvals::list(&surface, request.headers()).await,
         Route::Reply { approval } => approvals::reply(&surface, &approval, request).await,
-        Route::Of { workspace, part } => of_workspace(surface, &workspace, part, request).await,
+        // What a write takes is not carried along by every request.
+        Route::Of { workspace, part } => {
+            Box::pin(of_workspace(surface, &workspace, part, request)).await
+        }
         Route::FileSession { session, act } => {
             batches::answer(surface, &session, act, request).await
         }

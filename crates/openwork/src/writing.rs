@@ -239,15 +239,13 @@ async fn done(
     approved: Option<(Arc<Plan>, Prepared)>,
 ) -> Result<(Arc<Plan>, Applied), Refusal> {
     let seat = Arc::clone(seat);
-    let doing = briefly(&APPLYING, move || match approved {
-        Some((plan, prepared)) => {
+    let doing = briefly(&APPLYING, move || {
+        if let Some((plan, prepared)) = approved {
             let applied = seat.files.apply(&plan, prepared)?;
-            Ok((plan, applied))
+            return Ok((plan, applied));
         }
-        None => {
-            let (plan, applied) = seat.files.carry_out(&change)?;
-            Ok((Arc::new(plan), applied))
-        }
+        let (plan, applied) = seat.files.carry_out(&change)?;
+        Ok((Arc::new(plan), applied))
     });
     doing.await.ok_or_else(panicked)?.map_err(not_applied)
 }

@@ -61,7 +61,9 @@ impl Store {
         match &self.db {
             Db::Sqlite(_) => Ok(head),
             Db::Postgres(_) => {
-                head.into_iter().for_each(|head| self.announce(head));
+                if let Some(head) = head {
+                    self.announce(head);
+                }
                 Ok(None)
             }
         }

@@ -1,4 +1,4 @@
-//! What comes from PyPI: Schemathesis, which tries the API against its own description, and Synapse, the homeserver that
+//! What comes from `PyPI`: Schemathesis, which tries the API against its own description, and Synapse, the homeserver that
 //! the Matrix bridge is tried on. Each has an environment of its own.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
@@ -31,7 +31,7 @@ const REQUIREMENTS: [Requirement; 2] = [
     },
 ];
 
-/// Installs `directory`/venv/bin/schemathesis and `directory`/synapse/bin/synapse_homeserver.
+/// Installs `venv/bin/schemathesis` and `synapse/bin/synapse_homeserver` in `directory`.
 pub(super) fn install(directory: &Path) -> anyhow::Result<()> {
     REQUIREMENTS
         .iter()
@@ -49,12 +49,12 @@ impl Requirement {
         }
         say(&format!("{package}: installing"));
         remove(&environment)?;
-        if let Err(error) = self.into_environment(directory, &environment) {
+        if let Err(error) = self.install_in_environment(directory, &environment) {
             say(&format!(
                 "no virtual environment ({error:#}): trying a plain directory"
             ));
             remove(&environment)?;
-            self.into_directory(directory, &environment).context(
+            self.install_in_directory(directory, &environment).context(
             "install Python 3.10 or newer with `venv` or `pip` (Debian: `apt-get install python3-venv`)",
         )?;
         }
@@ -62,7 +62,7 @@ impl Requirement {
     }
 
     /// The usual way.
-    fn into_environment(&self, directory: &Path, environment: &Path) -> anyhow::Result<()> {
+    fn install_in_environment(&self, directory: &Path, environment: &Path) -> anyhow::Result<()> {
         Invocation::new(directory, "python3 -m venv")
             .argument(environment)
             .run()?;
@@ -76,7 +76,7 @@ impl Requirement {
     }
 
     /// For a Python without `venv`: a plain directory, and a program of the same name that knows it.
-    fn into_directory(&self, directory: &Path, environment: &Path) -> anyhow::Result<()> {
+    fn install_in_directory(&self, directory: &Path, environment: &Path) -> anyhow::Result<()> {
         let packages = environment.join("packages");
         Invocation::new(
             directory,

@@ -217,7 +217,7 @@ impl Bridge {
                             text,
                         }),
                         Err(_) => {
-                            problems.push(format!("{} is neither text nor picture", file.name))
+                            problems.push(format!("{} is neither text nor picture", file.name));
                         }
                     },
                 },

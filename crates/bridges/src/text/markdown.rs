@@ -142,6 +142,9 @@ fn spans(text: &str) -> Vec<Span> {
     spans
 }
 
+/// Makes a span of what stands between two marks.
+type Stress = fn(String) -> Span;
+
 /// The marked span that `text` begins with, and what follows it.
 fn marked(text: &str, before: Option<char>) -> Option<(Span, &str)> {
     if text.starts_with('`') {
@@ -168,8 +171,7 @@ fn marked(text: &str, before: Option<char>) -> Option<(Span, &str)> {
     if before.is_some_and(char::is_alphanumeric) {
         return None;
     }
-    type Make = fn(String) -> Span;
-    let marks: [(&str, Make); 4] = [
+    let marks: [(&str, Stress); 4] = [
         ("**", Span::Bold),
         ("__", Span::Bold),
         ("*", Span::Italic),

@@ -32,7 +32,7 @@ impl Waiting {
     }
 
     /// Says that whatever has to be done is done.
-    pub(super) fn is_over(mut self) {
+    pub(super) fn end(mut self) {
         self.ask = None;
     }
 }

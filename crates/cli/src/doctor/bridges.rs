@@ -11,7 +11,7 @@ use tokio::process::Command;
 use super::Check;
 
 const NAME: &str = "bridges";
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// How the chats stand; nothing if there are none.
 pub(super) async fn look() -> Option<Check> {

@@ -62,6 +62,8 @@ pub(crate) async fn reload(call: &Call) -> Result<Response, Refusal> {
     };
     let client = call.surface.upstream.client()?;
     let disposing = dispose(client, &call.seat.entry, url);
+    // The client's future is large.
+    let disposing = Box::pin(disposing);
     let doing = async move {
         disposing.await?;
         Ok(Done {

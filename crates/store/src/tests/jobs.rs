@@ -519,7 +519,7 @@ async fn what_has_not_ended_is_found_however_old_and_what_a_turn_used_up_stays_w
             workspace: Some(scene.workspace),
             ..JobFilter::default()
         };
-        assert_eq!(older(here).await, [waits.id.clone()]);
+        assert_eq!(older(here).await, std::slice::from_ref(&waits.id));
     })
     .await;
 }
