@@ -252,6 +252,6 @@ export interface AuditSearch {
   before?: number | undefined;
   limit?: number | undefined;
 }
-export const searchAudit = (search: AuditSearch) => request<AuditFound>("GET", `audit/search${query({ ...search })}`);
+export const searchAudit = (wish: AuditSearch) => request<AuditFound>("GET", `audit/search${query({ ...wish })}`);
 export const readFigures = (wish: { workspace?: string | undefined; days: number; utc_offset_min: number; target_s: number }) =>
   request<Figures>("GET", `figures${query({ ...wish })}`);

@@ -123,6 +123,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/chains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the chains: how long they are, and how each was found when it was last followed. */
+        get: operations["list_chains"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Looks through one workspace's audit, newest entries first. A page looks at a bounded number of entries. */
+        get: operations["search_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/verify": {
         parameters: {
             query?: never;
@@ -301,6 +335,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/figures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells how many asks there were in the last days, how long people took, who answered what, and whether in time. The
+         *     newest 500,000 asks are counted at most.
+         */
+        get: operations["show_figures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -452,6 +506,40 @@ export interface paths {
         get: operations["job_log"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/priority": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Moves a job within its queue: higher priorities are started first. */
+        post: operations["prioritise_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Hands a job that has ended in again, as it was handed in, with what came along with it. */
+        post: operations["retry_job"];
         delete?: never;
         options?: never;
         head?: never;
@@ -667,6 +755,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/rules/{id}/expire": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Has a rule end in a while. Its end can be brought forward, and never put off. */
+        post: operations["expire_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Looks for words in what was said and done, the newest first. How much is looked at for one request is bounded;
+         *     `next` goes on from there.
+         */
+        get: operations["search_transcripts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions": {
         parameters: {
             query?: never;
@@ -765,6 +890,23 @@ export interface paths {
         put?: never;
         /** Sets the mode, the model or an option of a session. Only what the agent offers can be set. */
         post: operations["change_settings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}/take-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes back a prompt that waits until the agent has come to the end of what it is doing. */
+        post: operations["take_back_prompt"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1138,6 +1280,21 @@ export interface components {
             reason?: string | null;
             scope?: components["schemas"]["Scope"] | null;
         };
+        /** @description What one person answered. */
+        AnswererView: {
+            /** @description Who. */
+            actor: components["schemas"]["Actor"];
+            /**
+             * Format: int64
+             * @description How often yes.
+             */
+            allowed: number;
+            /**
+             * Format: int64
+             * @description How often no.
+             */
+            denied: number;
+        };
         AskId: string;
         /** @description A page of asks, newest first. */
         AskList: {
@@ -1243,6 +1400,21 @@ export interface components {
             /** @description The workspace whose chain it is in. */
             workspace: components["schemas"]["WorkspaceId"];
         };
+        /** @description A page of what was found in one workspace's audit, newest first. */
+        AuditFound: {
+            /** @description The entries. */
+            entries: components["schemas"]["AuditEntry"][];
+            /**
+             * Format: int64
+             * @description How many entries were looked at.
+             */
+            looked_at: number;
+            /**
+             * Format: int64
+             * @description Pass it as `before` to look further back; absent when all was looked at.
+             */
+            next?: number | null;
+        };
         /** @description A page of one workspace's audit, oldest first. */
         AuditList: {
             /** @description The entries. */
@@ -1278,6 +1450,36 @@ export interface components {
             since: components["schemas"]["Timestamp"];
             /** @description One line: `bash: cargo test`, or `waiting for you: edit src/a.rs`. */
             text: string;
+        };
+        /** @description The chains. */
+        ChainList: {
+            /** @description The chains. */
+            chains: components["schemas"]["ChainView"][];
+        };
+        /** @description How a chain was found. */
+        ChainVerified: {
+            /** @description When. */
+            at: components["schemas"]["Timestamp"];
+            /** @description Where and how it is broken. */
+            broken?: string | null;
+            /**
+             * Format: int64
+             * @description How many entries it had then; none if it was broken.
+             */
+            entries: number;
+            /** @description Whether it was whole. */
+            whole: boolean;
+        };
+        /** @description A chain of the audit. */
+        ChainView: {
+            /**
+             * Format: int64
+             * @description How many entries it has.
+             */
+            entries: number;
+            verified?: components["schemas"]["ChainVerified"] | null;
+            /** @description The workspace whose chain it is; the server's own has an id of zeros. */
+            workspace: components["schemas"]["WorkspaceId"];
         };
         /** @description What became of a proposal. */
         ChangeOutcome: {
@@ -1436,6 +1638,13 @@ export interface components {
             amount: number;
             /** @description In which currency, as `USD`. */
             currency: string;
+        };
+        /** @description Figures about one day. */
+        DayView: components["schemas"]["FatesView"] & {
+            /** @description When it begins. */
+            from: components["schemas"]["Timestamp"];
+            /** @description How long people took. */
+            waits: components["schemas"]["WaitsView"];
         };
         /** @description The carrying of one answer to its engine. */
         Delivery: components["schemas"]["DeliveryState"] & {
@@ -1810,6 +2019,11 @@ export interface components {
             /** @enum {string} */
             kind: "files_written";
         } | {
+            /** @description The digest of the bytes. */
+            digest: components["schemas"]["Digest"];
+            /** @enum {string} */
+            kind: "files_found";
+        } | {
             /** @enum {string} */
             kind: "done";
         } | {
@@ -1828,6 +2042,64 @@ export interface components {
          * @enum {string}
          */
         FailureCode: "provider" | "provider_retrying" | "denied" | "ask_expired" | "engine_unavailable" | "engine_gone" | "engine_refused" | "not_resumable" | "worktree" | "deadline" | "idle" | "tool_stuck" | "ask_lost" | "internal";
+        /** @description What became of asks. */
+        FatesView: {
+            /**
+             * Format: int64
+             * @description A person said yes.
+             */
+            allowed: number;
+            /**
+             * Format: int64
+             * @description A rule said yes.
+             */
+            allowed_by_rule: number;
+            /**
+             * Format: int64
+             * @description All of them.
+             */
+            asks: number;
+            /**
+             * Format: int64
+             * @description A person said no.
+             */
+            denied: number;
+            /**
+             * Format: int64
+             * @description A rule said no.
+             */
+            denied_by_rule: number;
+            /**
+             * Format: int64
+             * @description Nobody answered in time.
+             */
+            expired: number;
+            /**
+             * Format: int64
+             * @description They wait.
+             */
+            open: number;
+            /**
+             * Format: int64
+             * @description Nobody could answer any more.
+             */
+            withdrawn: number;
+        };
+        /** @description Figures about the asks of the last days. */
+        FiguresView: {
+            /** @description Whether all asks of these days were counted; otherwise the oldest days are missing, for there were too many. */
+            complete: boolean;
+            /** @description The days, oldest first, by when their asks were opened. */
+            days: components["schemas"]["DayView"][];
+            /** @description Who answered how many, the busiest first; rules are not among them. */
+            people: components["schemas"]["AnswererView"][];
+            /** @description Whether people answered in time. */
+            slo: components["schemas"]["SloView"];
+            /** @description What became of what each tool wanted, the one most asked for first. */
+            tools: components["schemas"]["ToolView"][];
+            /** @description How long people took over all of them. */
+            waits: components["schemas"]["WaitsView"];
+        };
         /** @description A change of a file. */
         FileDiff: {
             /** @description The change, as a unified diff. */
@@ -2154,6 +2426,7 @@ export interface components {
             grants: components["schemas"]["Grants"];
             /** @description Where it calls from. */
             surface: components["schemas"]["Surface"];
+            token?: components["schemas"]["TokenId"] | null;
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
         /** @description Something to send along with a prompt: at most ten, each of at most 5 MiB, all of at most 20 MiB. */
@@ -2514,7 +2787,14 @@ export interface components {
             expires_at: components["schemas"]["Timestamp"];
             /** @description A link that carries the code in its fragment, which no server and no log gets to see. */
             link: string;
+            /** @description The same for another device, if the server knows of a name under which one reaches it. */
+            remote_link?: string | null;
         };
+        /**
+         * @description What words were found in.
+         * @enum {string}
+         */
+        PassageKind: "prompt" | "attachment" | "text" | "thought" | "tool" | "plan" | "notice";
         /** @description A step of a plan. */
         PlanStep: {
             /** @description Where it stands. */
@@ -2530,6 +2810,14 @@ export interface components {
             path?: string | null;
             /** @description How opencode names it. */
             spec: string;
+        };
+        /** @description Moves a job within its queue. */
+        PriorityRequest: {
+            /**
+             * Format: int64
+             * @description Higher ones are started first.
+             */
+            priority: number;
         };
         /** @description Something to say to an agent. */
         PromptRequest: {
@@ -2587,6 +2875,17 @@ export interface components {
             /** @description What is sent when it is chosen. */
             label: string;
         };
+        /** @description A prompt that waits until an agent has come to the end of what it is doing. */
+        QueuedPrompt: {
+            /** @description When. */
+            at: components["schemas"]["Timestamp"];
+            /** @description Who wrote it. */
+            by: string;
+            /** @description The beginning of what will be said, at most 500 characters. */
+            text: string;
+            /** @description The turn that it will begin. */
+            turn: components["schemas"]["TurnId"];
+        };
         /** @description Calls a workspace otherwise. */
         RenameWorkspace: {
             /** @description What it is called from now on. */
@@ -2599,6 +2898,10 @@ export interface components {
         } | {
             /** @description A session. */
             session: components["schemas"]["SessionId"];
+        };
+        /** @description Hands a job in again. */
+        RetryRequest: {
+            id?: components["schemas"]["JobId"] | null;
         };
         /**
          * @description A named set of grants.
@@ -2623,6 +2926,14 @@ export interface components {
             verdict: components["schemas"]["Verdict"];
             /** @description The workspace it is for. */
             workspace: components["schemas"]["WorkspaceId"];
+        };
+        /** @description Has a rule end in a while. */
+        RuleEnd: {
+            /**
+             * Format: int64
+             * @description In how many seconds, which has to be before it ends by itself.
+             */
+            expires_in_s: number;
         };
         RuleId: string;
         /** @description The rules, newest first. */
@@ -2699,6 +3010,44 @@ export interface components {
          * @enum {string}
          */
         Scope: "session" | "workspace";
+        /** @description A place where words were found. */
+        SearchHit: {
+            /** @description What stands behind it. */
+            after: string;
+            /** @description When it was first seen. */
+            at: components["schemas"]["Timestamp"];
+            /** @description What stands before the first of the words, in one line; `…` where it goes on. */
+            before: string;
+            /** @description What it is. */
+            kind: components["schemas"]["PassageKind"];
+            /** @description The first of the words, as it is written there. */
+            matched: string;
+            /**
+             * Format: int64
+             * @description The item's place in the session.
+             */
+            seq: number;
+            /** @description The session. */
+            session: components["schemas"]["SessionId"];
+            /** @description What the session is about. */
+            title: string;
+            /** @description The workspace that it works in. */
+            workspace: components["schemas"]["WorkspaceId"];
+        };
+        /** @description What was found, the newest first. */
+        SearchResult: {
+            /** @description Whether that was all there are. */
+            complete: boolean;
+            /** @description The places. */
+            hits: components["schemas"]["SearchHit"][];
+            /**
+             * Format: int64
+             * @description How many items were looked at.
+             */
+            looked_at: number;
+            /** @description What to say as `before` to look further back. */
+            next?: string | null;
+        };
         /** @description That a part of an export looks as if a secret were in it. */
         SecretWarning: {
             /** @description What looks like a secret there. */
@@ -2752,6 +3101,11 @@ export interface components {
              * @description How many of its asks are open.
              */
             open_asks: number;
+            /**
+             * @description The prompts that wait until its agent has come to the end of what it is doing, the next one first. They can be
+             *     taken back.
+             */
+            queued?: components["schemas"]["QueuedPrompt"][];
             takes?: components["schemas"]["Takes"] | null;
             turn?: components["schemas"]["Turn"] | null;
         };
@@ -2869,6 +3223,25 @@ export interface components {
             /** @description Its name, without the slash. */
             name: string;
         };
+        /** @description Whether people answered in time. */
+        SloView: {
+            /**
+             * Format: int64
+             * @description How many asks wanted a person's answer within it. What a rule answered and what was withdrawn is not among them,
+             *     nor what still waits and is not late; what nobody answered is.
+             */
+            counted: number;
+            /**
+             * Format: int64
+             * @description How many of these were answered in time.
+             */
+            in_time: number;
+            /**
+             * Format: int64
+             * @description The time that an answer may take.
+             */
+            target_s: number;
+        };
         /**
          * @description Where a step of a plan stands.
          * @enum {string}
@@ -2910,6 +3283,11 @@ export interface components {
          * @enum {string}
          */
         Surface: "web" | "cli" | "api" | "rule" | "engine" | "matrix" | "telegram" | "discord" | "slack";
+        /** @description Takes back a prompt that waits. */
+        TakeBackRequest: {
+            /** @description The turn that it would begin. */
+            turn: components["schemas"]["TurnId"];
+        };
         /** @description What an agent takes along with the words of a prompt. A file that it may look at itself it always takes. */
         Takes: {
             /** @description The content of files and texts. */
@@ -2961,6 +3339,8 @@ export interface components {
         Token: {
             /** @description Who acts with it. */
             actor: components["schemas"]["Actor"];
+            /** @description What it is used on, as far as that is known. */
+            device?: string | null;
             expires_at?: components["schemas"]["Timestamp"] | null;
             /** @description What it lets its actor do. */
             grants: components["schemas"]["Grants"];
@@ -2973,6 +3353,7 @@ export interface components {
             /** @description What people call it. */
             name: string;
             revoked_at?: components["schemas"]["Timestamp"] | null;
+            seen_at?: components["schemas"]["Timestamp"] | null;
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
         TokenId: string;
@@ -2998,10 +3379,16 @@ export interface components {
          * @enum {string}
          */
         ToolStatus: "pending" | "running" | "completed" | "failed";
+        /** @description What became of what one tool wanted. */
+        ToolView: components["schemas"]["FatesView"] & {
+            /** @description The tool. */
+            tool: string;
+        };
         /** @description A piece of a transcript in its place. */
         TranscriptItem: components["schemas"]["Item"] & {
             /** @description When it was first seen. */
             at: components["schemas"]["Timestamp"];
+            changed_at?: components["schemas"]["Timestamp"] | null;
             /** @description What the engine calls it. */
             native_id: string;
             /**
@@ -3110,6 +3497,24 @@ export interface components {
          * @enum {string}
          */
         Verdict: "allow" | "deny";
+        /** @description How long people took, in whole seconds. */
+        WaitsView: {
+            /**
+             * Format: int64
+             * @description How many answers this is about.
+             */
+            answers: number;
+            /**
+             * Format: int64
+             * @description Half of them took no longer.
+             */
+            p50_s?: number | null;
+            /**
+             * Format: int64
+             * @description Nine in ten took no longer.
+             */
+            p90_s?: number | null;
+        };
         /** @description A folder on the host in which agents work. */
         Workspace: {
             /** @description When it was added. */
@@ -3904,6 +4309,221 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    list_chains: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChainList"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    search_audit: {
+        parameters: {
+            query?: {
+                /** @description Whose chain; the first workspace's if it is not said. */
+                workspace?: components["schemas"]["WorkspaceId"];
+                /** @description Only those before this place: the `next` of the page before. */
+                before?: number;
+                /** @description How many; 50 if it is not said. */
+                limit?: number;
+                /** @description What is in the name of who did it. */
+                actor?: string;
+                /** @description What was done, such as `ask.answer`, or what it begins with, such as `ask`. */
+                action?: string;
+                /** @description What is anywhere in the entry. */
+                text?: string;
+                /** @description Not before this time. */
+                since?: components["schemas"]["Timestamp"];
+                /** @description Before this time. */
+                until?: components["schemas"]["Timestamp"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditFound"];
                 };
             };
             /** @description The request cannot be understood. */
@@ -5202,6 +5822,8 @@ export interface operations {
                  *     goes before it.
                  */
                 after?: number;
+                /** @description Whoever follows only looks on: a server that was started in the background need not stay for it. */
+                bystander?: boolean;
             };
             header?: never;
             path?: never;
@@ -5299,6 +5921,130 @@ export interface operations {
             };
         };
     };
+    show_figures: {
+        parameters: {
+            query?: {
+                /** @description Only of this workspace; of all that the caller may see if it is not said. */
+                workspace?: components["schemas"]["WorkspaceId"];
+                /** @description How many days, today included; 30 if it is not said. */
+                days?: number;
+                /** @description How many minutes the caller's days begin before those of Greenwich; none if it is not said. */
+                utc_offset_min?: number;
+                /** @description How many seconds an answer may take; 300 if it is not said. */
+                target_s?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FiguresView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     list_jobs: {
         parameters: {
             query?: {
@@ -5310,6 +6056,8 @@ export interface operations {
                 workspace?: components["schemas"]["WorkspaceId"];
                 /** @description Only those that were handed in with this session of the caller's own. */
                 group?: string;
+                /** @description Besides those of the page, all that have not ended, however old they are. There is no next page then. */
+                unended?: boolean;
                 /** @description How many; 50 if it is not said. */
                 limit?: number;
                 /** @description Only those handed in before this one: the `next` of the page before. */
@@ -6618,6 +7366,380 @@ export interface operations {
             };
             /** @description Something failed here. */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    prioritise_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id, or the beginning of it that no other has */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PriorityRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It waits in no queue any more */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    retry_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id, or the beginning of it that no other has */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description It has not ended, or what it goes on with is still at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The engine cannot be reached; try again. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8305,6 +9427,283 @@ export interface operations {
             };
         };
     };
+    expire_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["RuleId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuleEnd"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rule"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    search_transcripts: {
+        parameters: {
+            query: {
+                /** @description The words, whatever their case: all of them have to be in one item. At most eight, with 200 characters. */
+                q: string;
+                /** @description Only in sessions of this workspace. */
+                workspace?: components["schemas"]["WorkspaceId"];
+                /** @description How many places; 20 if it is not said. */
+                limit?: number;
+                /** @description Only in what is older: the `next` of the page before. */
+                before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchResult"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A value cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     list_sessions: {
         parameters: {
             query?: {
@@ -9405,6 +10804,184 @@ export interface operations {
             };
             /** @description The engine cannot be reached; try again. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    take_back_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TakeBackRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The agent has been told already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body is not said to be JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The body says something that cannot be. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -419,7 +419,7 @@ async fn wait_for<T>(
     found.expect("what is waited for comes in")
 }
 
-fn with_text<'t>(text: &'t str) -> impl Fn(&Happening) -> Option<Happening> + 't {
+fn with_text(text: &str) -> impl Fn(&Happening) -> Option<Happening> {
     move |happening| match &happening.what {
         What::Message { text: said, .. } if said.contains(text) => Some(happening.clone()),
         What::Message { .. }
@@ -490,27 +490,7 @@ async fn what_people_say_and_press_comes_in_once_and_goes_on_after_a_restart(sta
         stage
             .say(Who::Alice, &place, "after the double", false)
             .await;
-        let mut ids = vec![press.id.clone()];
-        let waiting = async {
-            loop {
-                let batch = batches.recv().await.expect("the adapter follows");
-                let last = batch
-                    .happenings
-                    .iter()
-                    .any(|it| with_text("after the double")(it).is_some());
-                let doubles = batch.happenings.iter().filter(|it| pressed(it).is_some());
-                ids.extend(doubles.map(|it| it.id.clone()));
-                batch.taken();
-                if last {
-                    return;
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, waiting)
-            .await
-            .expect("it goes on");
-        ids.dedup();
-        assert_eq!(ids.len(), 1, "the same thing has the same id");
+        assert_once(&mut batches, &press, pressed).await;
     }
 
     // A restart: what is not taken comes again, what is said meanwhile comes too.
@@ -527,6 +507,35 @@ async fn what_people_say_and_press_comes_in_once_and_goes_on_after_a_restart(sta
     } else {
         until_followed(stage, &mut batches).await;
     }
+}
+
+/// Waits for what was said after a double delivery: whatever came of the pressing has one id.
+async fn assert_once(
+    batches: &mut mpsc::Receiver<Batch>,
+    press: &Happening,
+    pressed: impl Fn(&Happening) -> Option<Happening>,
+) {
+    let mut ids = vec![press.id.clone()];
+    let waiting = async {
+        loop {
+            let batch = batches.recv().await.expect("the adapter follows");
+            let last = batch
+                .happenings
+                .iter()
+                .any(|it| with_text("after the double")(it).is_some());
+            let doubles = batch.happenings.iter().filter(|it| pressed(it).is_some());
+            ids.extend(doubles.map(|it| it.id.clone()));
+            batch.taken();
+            if last {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .expect("it goes on");
+    ids.dedup();
+    assert_eq!(ids.len(), 1, "the same thing has the same id");
 }
 
 async fn direct_messages_are_told_apart_and_private_replies_are_private(stage: &impl Stage) {

@@ -290,8 +290,9 @@ fn secret(
             let metadata = path
                 .metadata()
                 .with_context(|| format!("`{shown}` cannot be read"))?;
+            let is_private = metadata.mode().trailing_zeros() >= 6;
             ensure!(
-                metadata.mode() & 0o077 == 0,
+                is_private,
                 "`{what}_file` can be read by others; `chmod 600` it"
             );
             std::fs::read_to_string(&path).with_context(|| format!("`{shown}` cannot be read"))?

@@ -69,7 +69,11 @@ async fn an_approvers_reaction_runs_the_tool_and_a_strangers_does_nothing() {
     stage.thread_says(&root, "once-more").await;
     let sessions = stage.server.api().get("/api/v1/sessions").await;
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+}
 
+#[tokio::test]
+async fn what_is_answered_elsewhere_is_shown_and_words_and_files_find_their_thread() {
+    let stage = Stage::demo("files = 'out'\n").await;
     // What is answered elsewhere is shown here.
     let root = stage.mention(&stage.alice, "RUN touch elsewhere").await;
     let card = stage.card(&root, "touch elsewhere").await;

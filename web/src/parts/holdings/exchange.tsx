@@ -3,6 +3,7 @@ import { createSignal, For, onCleanup, Show } from "solid-js";
 import { readExport, sentenceOf } from "../../api/client.ts";
 import type { Export, NewChange } from "../../api/types.ts";
 import { words } from "../../text/words.ts";
+import { Visible } from "../visible.tsx";
 import { Alert, Check } from "../icons.tsx";
 import { Problem } from "../problem.tsx";
 import { Reviewing } from "./acts.tsx";
@@ -74,7 +75,10 @@ function ExportPart(props: { workspace: string; name: string }) {
                     <For each={ready().export.warnings}>
                       {(warning) => (
                         <li>
-                          <strong>{warning.label}</strong>: {warning.detail}
+                          <strong>
+                            <Visible text={warning.label} />
+                          </strong>
+                          : <Visible text={warning.detail} />
                         </li>
                       )}
                     </For>
