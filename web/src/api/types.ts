@@ -13,8 +13,11 @@ type Schemas = components["schemas"];
 type Sent<T> = T extends readonly (infer Element)[]
   ? Sent<Element>[]
   : T extends object
-    ? { [Key in keyof T]: Key extends "raw" | "input" | "wire_actor" | "detail" ? unknown : Sent<Exclude<T[Key], null>> }
+    ? { [Key in keyof T]: Key extends "raw" | "input" | "wire_actor" | "detail" ? Anything<T[Key]> : Sent<Exclude<T[Key], null>> }
     : T;
+
+/** Text stays what it is. */
+type Anything<T> = T extends string ? T : unknown;
 
 type Named<Name extends keyof Schemas> = Sent<Schemas[Name]>;
 
