@@ -7,8 +7,8 @@
 //!
 //! 1. A module `bridges/src/<platform>.rs` (with submodules) that has a type which implements [`Adapter`], made from a
 //!    base URL and a secret. Every request has a time limit. The secret is in no message, no log and no URL that is
-//!    logged. [`Platform`](crate::Platform) and `Surface` know the four platforms already; the configuration makes the
-//!    adapter in `settings.rs` ([`PlatformSettings`](crate::PlatformSettings)).
+//!    logged. [`Platform`] and `Surface` know the four platforms already; the configuration makes the
+//!    adapter in `settings.rs`.
 //! 2. A stage in `bridges/tests/platforms/<platform>.rs` that implements `conformance::Stage` over a fake of the platform
 //!    (or the platform itself), and one test that calls `conformance::all`. The faults come from
 //!    `testkit::HttpFaults`, an HTTP proxy that stands between adapter and fake and answers 429, 5xx, nothing, or carries
