@@ -104,7 +104,8 @@ async fn a_job_thinks_as_hard_as_it_is_told_says_what_it_used_up_and_plans_if_it
     let job = stage.api().job_ended(&id).await;
     assert_eq!(job["failure"]["code"], "engine_refused", "{job}");
     let why = job["failure"]["message"].as_str().unwrap();
-    assert!(why.contains("hard, "), "{why}");
+    let (_, offered) = why.rsplit_once(':').unwrap();
+    assert!(offered.split(',').any(|it| it.trim() == "hard"), "{why}");
 
     let mut body = task("TOOL bash: touch never.txt\nFINAL looked at it");
     body["access"] = json!("read_only");
