@@ -2,7 +2,7 @@
 import { createMemo, createSignal, Show } from "solid-js";
 import { readTokens, revokeToken } from "../../api/client.ts";
 import type { Token } from "../../api/types.ts";
-import { ConfirmDialog } from "../../parts/confirm-dialog.tsx";
+import { Confirm } from "../../parts/confirm.tsx";
 import { Desk, Phone } from "../../parts/icons.tsx";
 import { Sentence } from "../../parts/sentence.tsx";
 import { Ago } from "../../parts/time.tsx";
@@ -69,14 +69,14 @@ function AllDevices() {
       </Show>
       <Show when={leaving()}>
         {(token) => (
-          <ConfirmDialog title={words.devices.sureTitle} actName={words.devices.signOut} act={() => leave(token())} close={() => setLeaving(undefined)}>
+          <Confirm isDangerous title={words.devices.sureTitle} act={words.devices.signOut} perform={() => leave(token())} close={() => setLeaving(undefined)}>
             <p>
               <Visible text={words.devices.sure(token().name, deviceOf(token()))} />
             </p>
             <Show when={token().id === me().token}>
               <p class="note note-warning">{words.devices.sureHere}</p>
             </Show>
-          </ConfirmDialog>
+          </Confirm>
         )}
       </Show>
     </Records>

@@ -3,7 +3,7 @@ import { createMemo, createSignal, Show, type JSX } from "solid-js";
 import { expireRule, readRules, revokeRule } from "../../api/client.ts";
 import type { Rule } from "../../api/types.ts";
 import { LifeChoice, LIVES, secondsOf, type Life } from "../../parts/choices.tsx";
-import { ConfirmDialog } from "../../parts/confirm-dialog.tsx";
+import { Confirm } from "../../parts/confirm.tsx";
 import { Plus } from "../../parts/icons.tsx";
 import { workspaceName } from "../../parts/requester.tsx";
 import { Sentence } from "../../parts/sentence.tsx";
@@ -76,10 +76,11 @@ export function Rules() {
       <Show when={ending()}>{(rule) => <EndDialog rule={rule()} done={() => rules.again()} close={() => setEnding(undefined)} />}</Show>
       <Show when={leaving()}>
         {(rule) => (
-          <ConfirmDialog
+          <Confirm
+            isDangerous
             title={words.rules.sureTitle}
-            actName={words.rules.revoke}
-            act={async () => {
+            act={words.rules.revoke}
+            perform={async () => {
               await revokeRule(rule().id);
               await rules.again();
             }}
@@ -87,7 +88,7 @@ export function Rules() {
           >
             <RuleLine rule={rule()} />
             <p>{words.rules.sure}</p>
-          </ConfirmDialog>
+          </Confirm>
         )}
       </Show>
     </Records>
@@ -146,10 +147,11 @@ function EndDialog(props: { rule: Rule; done: () => Promise<void>; close: () => 
   const lives = LIVES.filter(({ seconds }) => seconds !== undefined && seconds < left()).map(({ name }) => name);
   const [life, setLife] = createSignal<Life>(lives[0] ?? "hour");
   return (
-    <ConfirmDialog
+    <Confirm
+      isDangerous
       title={words.rules.expireTitle}
-      actName={words.rules.expireSubmit}
-      act={async () => {
+      act={words.rules.expireSubmit}
+      perform={async () => {
         await expireRule(props.rule.id, secondsOf(life()) ?? 0);
         await props.done();
       }}
@@ -158,6 +160,6 @@ function EndDialog(props: { rule: Rule; done: () => Promise<void>; close: () => 
       <RuleLine rule={props.rule} />
       <p class="muted">{words.rules.expireAbout}</p>
       <LifeChoice legend={words.rules.howLong} lives={lives} life={life()} set={setLife} />
-    </ConfirmDialog>
+    </Confirm>
   );
 }

@@ -3,7 +3,7 @@ import { createMemo, createSignal, createUniqueId, onMount, Show } from "solid-j
 import { makeToken, readTokens, revokeToken, sentenceOf } from "../../api/client.ts";
 import type { Role, Token, TokenMade } from "../../api/types.ts";
 import { LifeChoice, NameField, RoleChoice, secondsOf, WorkspaceChoice, type Life } from "../../parts/choices.tsx";
-import { ConfirmDialog } from "../../parts/confirm-dialog.tsx";
+import { Confirm } from "../../parts/confirm.tsx";
 import { CopyField } from "../../parts/copy-field.tsx";
 import { Plus } from "../../parts/icons.tsx";
 import { Problem } from "../../parts/problem.tsx";
@@ -68,11 +68,11 @@ function TokenList() {
       </Show>
       <Show when={leaving()}>
         {(token) => (
-          <ConfirmDialog title={words.tokens.sureTitle} actName={words.tokens.revoke} act={() => revoke(token())} close={() => setLeaving(undefined)}>
+          <Confirm isDangerous title={words.tokens.sureTitle} act={words.tokens.revoke} perform={() => revoke(token())} close={() => setLeaving(undefined)}>
             <p>
               <Visible text={words.tokens.sure(token().name)} />
             </p>
-          </ConfirmDialog>
+          </Confirm>
         )}
       </Show>
     </Records>
