@@ -137,6 +137,11 @@ async fn every_answer_is_as_described() {
         operation("/audit/search$", &[], "'2xx', 400, 404, 422"),
         // Few jobs have a worktree.
         operation("/jobs/{id}/(keep|discard)$", &[], "'2xx', 404, 409"),
+        // Few wait in a queue.
+        operation("/jobs/{id}/(priority|retry)$", &[], "'2xx', 404, 409, 422"),
+        // A page ends somewhere, and only a browser is told by push.
+        operation("/v1/search$", &[], unfit),
+        operation("/push/subscription$", &[], "'2xx', 409, 422"),
         operation("/pair$", &[], "'2xx', 410"),
         // Few paths are folders.
         operation("/v1/workspaces$", &[], "'2xx', 409, 422"),
@@ -147,8 +152,12 @@ async fn every_answer_is_as_described() {
 
     Trial {
         token: &server.token("owner").await,
-        // Programs have their door to themselves; and whoever may take tokens back finds his own.
-        paths: ("", "/door/|/tokens/{id}$"),
+        // Programs have their door to themselves; whoever may take tokens back finds his own; and what ends the engine,
+        // or all of the workspace, ends what the rest is tried with.
+        paths: (
+            "",
+            "/door/|/tokens/{id}$|/workspaces/{id}$|/engine/(restart|reload)$",
+        ),
         examples: "20",
         welcome: "'2xx', 404",
         operations: operations.clone(),

@@ -146,12 +146,13 @@ pub(crate) const ANSWERED: &str = concat!(
     "GROUP BY tool, surface, actor, yes) AS counted JOIN actors ON actors.id = counted.actor"
 );
 
-/// Those that were not, and how they stand.
+/// Those that were not, and how they stand. The state is looked at as an expression, as the index of them does: by the plain
+/// column SQLite would take the index of all states, and look at every such ask that there ever was.
 pub(crate) const UNANSWERED: &str = concat!(
     "SELECT tool, state, COUNT(*) AS asks, \
      SUM(CASE WHEN opened_at <= $5 THEN 1 ELSE 0 END) AS late \
      FROM (SELECT tool, state, opened_at FROM asks \
-     WHERE state IN ('open', 'expired', 'withdrawn') AND ",
+     WHERE state || '' IN ('open', 'expired', 'withdrawn') AND ",
     newest_of_slice!(),
     "GROUP BY tool, state"
 );

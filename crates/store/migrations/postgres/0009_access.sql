@@ -18,7 +18,7 @@ UPDATE answers SET workspace = asks.workspace, tool = asks.tool, opened_at = ask
 END FROM asks WHERE asks.id = answers.ask;
 
 CREATE INDEX answers_by_opening ON answers (opened_at, workspace, tool, surface, actor, yes, at);
-CREATE INDEX asks_unanswered ON asks (opened_at, workspace, tool, state) WHERE state IN ('open', 'expired', 'withdrawn');
+CREATE INDEX asks_unanswered ON asks (opened_at, workspace, tool, state) WHERE state || '' IN ('open', 'expired', 'withdrawn');
 
 -- How each chain of the audit was found when it was last followed.
 CREATE TABLE verifications (
