@@ -127,7 +127,12 @@ async fn every_answer_is_as_described() {
             "'2xx', 409, 410, 422",
         ),
         operation("/asks/{id}/settled$", &[("id", &over)], ""),
-        operation("/sessions/{id}", &[("id", &session)], unfit),
+        // What the agent was told cannot be taken back.
+        operation(
+            "/sessions/{id}",
+            &[("id", &session)],
+            "'2xx', 404, 409, 422",
+        ),
         operation("/engines/{name}/sessions$", &[("name", "demo")], unfit),
         operation("/v1/sessions$", &[], unfit),
         operation("/(jobs|pairings|rules|rules/preview|tokens)$", &[], unfit),
