@@ -125,7 +125,13 @@ async fn a_card_shows_what_will_run_whatever_it_is_and_pings_nobody() {
         "echo '\u{202E}\u{1b}[2K @everyone @room {}' '{long}' && touch danger",
         stage.alice.id
     );
-    let root = stage.mention(&stage.alice, &format!("RUN {command}")).await;
+    // A message of Matrix does not hold so much: what the thread began goes on from elsewhere.
+    let root = stage.mention(&stage.alice, "SAY hello").await;
+    stage.is_marked(&root, "✅").await;
+    let api = stage.server.api();
+    let sessions = api.get("/api/v1/sessions").await;
+    let session = sessions["sessions"][0]["id"].as_str().unwrap();
+    api.prompt(session, &format!("RUN {command}")).await;
     let card = stage.card(&root, "characters").await;
     let content = &card["content"];
     let body = content["body"].as_str().unwrap();
