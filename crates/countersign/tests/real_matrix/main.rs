@@ -251,6 +251,40 @@ async fn trouble_of_every_kind_loses_nothing_doubles_nothing_and_keeps_the_order
 }
 
 #[tokio::test]
+async fn a_card_that_is_only_half_sent_is_answered_and_brought_up_to_date() {
+    let stage = Stage::demo("").await;
+    let half = || {
+        let troubles = [HttpFault::Broken, HttpFault::Broken, HttpFault::Broken];
+        // People see the card; we are not told yet what it is called.
+        stage.faults.plan("PUT", "/send/m.reaction/cs_", troubles);
+    };
+    half();
+    let root = stage.mention(&stage.alice, "RUN touch early").await;
+    let card = stage.shown(&root, "touch early").await;
+    let yes = legend(&card, "Allow");
+    stage.alice.react(&stage.room, id(&card), &yes).await;
+    eventually(PATIENCE, "the tool runs", async || {
+        stage.has("early").then_some(())
+    })
+    .await;
+    stage.card_says(&card, "Delivered.").await;
+    assert_eq!(stage.faults.met(), 3);
+
+    // It is over before the platform has all of it: the platform knows the message by its key, and it still changes.
+    half();
+    let root = stage.mention(&stage.alice, "RUN touch never").await;
+    let card = stage.shown(&root, "touch never").await;
+    let ask = stage.open_ask().await;
+    let deny = json!({"answer": "deny", "reason": "not now"});
+    let api = stage.server.api();
+    api.answer(ask["id"].as_str().unwrap(), &deny)
+        .await
+        .expect_success();
+    stage.card_says(&card, "Denied (“not now”)").await;
+    assert!(!stage.has("never"));
+}
+
+#[tokio::test]
 async fn asks_go_to_direct_messages_then_to_the_next_approver_and_either_answers() {
     let approvers = "approvers = [{ id = '@alice:localhost', actor = 'alice' }, \
          { id = '@mallory:localhost', actor = 'mallory' }]\n";

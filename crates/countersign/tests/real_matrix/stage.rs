@@ -128,6 +128,19 @@ impl Stage {
         said
     }
 
+    /// Waits for the first message of the bot in a thread that shows `text`, whatever is still missing of it.
+    pub(crate) async fn shown(&self, root: &str, text: &str) -> Value {
+        eventually(PATIENCE, &format!("`{text}` is shown"), async || {
+            let events = self.in_thread(root).await;
+            let shows = |event: &Value| {
+                let body = event["content"]["body"].as_str();
+                body.is_some_and(|body| body.contains(text))
+            };
+            events.into_iter().find(shows)
+        })
+        .await
+    }
+
     /// Waits for the card in a thread that shows `text`, with its reactions seeded.
     pub(crate) async fn card(&self, root: &str, text: &str) -> Value {
         eventually(PATIENCE, &format!("a card shows `{text}`"), async || {
