@@ -96,6 +96,13 @@ impl Bridge {
                 are_prompts = true;
                 continue;
             }
+            if let What::Reaction { message, .. } = &happening.what
+                && self
+                    .may_be_a_card(&happening.place.channel, message)
+                    .await?
+            {
+                continue;
+            }
             let taken = Box::pin(self.take_answer(&inbound, &happening, command)).await;
             taken.or_else(AskError::unless_lasting)?;
             self.store.finish_inbound(self.name(), &inbound.id).await?;

@@ -378,23 +378,19 @@ impl Adapter for Matrix {
         &'a self,
         place: &'a Place,
         message: &'a MessageId,
-        former: Option<Reaction>,
+        _former: Option<Reaction>,
         reaction: Option<Reaction>,
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let room = &place.channel;
-            if let Some(reaction) = reaction {
+            let wanted = reaction.map(Reaction::sign);
+            if let Some(sign) = wanted {
                 let transaction = transaction("react");
-                self.annotate(room, message, reaction.sign(), &transaction)
-                    .await?;
+                self.annotate(room, message, sign, &transaction).await?;
             }
-            match former {
-                Some(former) if Some(former) != reaction => {
-                    self.take_back(room, message, |sign| sign == former.sign())
-                        .await
-                }
-                Some(_) | None => Ok(()),
-            }
+            // Not the former one alone: there may be one that we were never told of.
+            self.take_back(room, message, |sign| Some(sign) != wanted)
+                .await
         })
     }
 

@@ -84,7 +84,8 @@ impl Bridge {
         let Some(row) = self.store.chat_message(id).await? else {
             return Ok(());
         };
-        let retry_at = self.clock.now().after(ATTEMPT);
+        // Nobody else tries meanwhile: this is for a server that dies now, and the next one should not let people wait.
+        let retry_at = self.clock.now().after(pause_after(row.attempts));
         self.store.begin_saying(&row.id, retry_at).await?;
         let Ok(saying) = serde_json::from_str::<Saying>(&row.body) else {
             return self
@@ -116,7 +117,12 @@ impl Bridge {
                     former.as_deref(),
                     now.after(pause),
                 );
-                said.await
+                said.await?;
+                if row.token.is_some() {
+                    // What was pressed on the card before we knew what it is called can be taken now.
+                    self.came.notify_one();
+                }
+                Ok(())
             }
             Err(Failure::Gone(problem) | Failure::Refused(problem)) => {
                 tracing::warn!(bridge = self.name(), problem, "a message is given up");
@@ -134,7 +140,7 @@ impl Bridge {
                     problem,
                     "a message is tried again later"
                 );
-                let is_doubtful = matches!(failure, Failure::Unknown(_));
+                let is_doubtful = row.is_doubtful || matches!(failure, Failure::Unknown(_));
                 self.store
                     .postpone_saying(&row.id, now.after(pause), &problem, is_doubtful)
                     .await
@@ -161,7 +167,17 @@ impl Bridge {
                     .await?;
                 None
             }
-            (saying, None) => Some(self.send(&place, saying, &key, row.is_doubtful).await?),
+            (saying, None) => {
+                let id = self.send(&place, saying, &key, row.is_doubtful).await?;
+                if let Saying::Say(outgoing) = saying
+                    && row.attempts > 0
+                    && row.version > 1
+                {
+                    // An earlier attempt may have come through with what was to be said then.
+                    self.adapter.edit(&place, &id, outgoing).await?;
+                }
+                Some(id)
+            }
         };
         Ok(Carried { message, channel })
     }
@@ -213,6 +229,25 @@ impl Bridge {
             }
             Saying::React { .. } => Err(Failure::Refused("a reaction is no message".to_owned())),
         }
+    }
+
+    /// Whether a message that we do not know may be a card that is being sent: people see it, and press what is below it,
+    /// before we are told what it is called.
+    pub(crate) async fn may_be_a_card(
+        &self,
+        channel: &str,
+        message: &MessageId,
+    ) -> Result<bool, StoreError> {
+        let name = self.name();
+        let known = self.store.chat_message_called(name, channel, &message.0);
+        if known.await?.is_some() {
+            return Ok(false);
+        }
+        let open = self.store.open_chat_messages(name, LOOKED_AT).await?;
+        Ok(open.iter().any(|row| {
+            let is_there = row.place.channel == channel || row.place.channel.starts_with(DIRECT);
+            row.token.is_some() && row.message.is_none() && row.attempts > 0 && is_there
+        }))
     }
 
     /// The place itself, and its channel if it was only known by the person who is there.

@@ -150,6 +150,21 @@ impl MatrixUser {
         made["room_id"].as_str().expect("a room is made").to_owned()
     }
 
+    /// The rooms that they are invited to and not in.
+    pub async fn invitations(&self) -> Vec<String> {
+        // Synapse answers the same question for two minutes as it did at first: no two are the same.
+        let nobody = format!("@{:032x}:localhost", rand::random::<u128>());
+        let filter = json!({"presence": {"not_senders": [nobody]}}).to_string();
+        let path = format!("sync?timeout=0&filter={}", encoded(&filter));
+        let sync = self.get(&path).await;
+        let invited = sync["rooms"]["invite"].as_object();
+        invited
+            .into_iter()
+            .flatten()
+            .map(|it| it.0.clone())
+            .collect()
+    }
+
     /// Goes into a room.
     pub async fn join(&self, room: &str) {
         self.post(&format!("join/{}", encoded(room)), &json!({}))

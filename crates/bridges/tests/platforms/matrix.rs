@@ -189,9 +189,8 @@ impl Stage for OnSynapse {
 
     async fn whispers(&self, who: Who) -> Vec<String> {
         let user = self.user(who);
-        let invited = user.get("sync?timeout=0").await;
-        for room in invited["rooms"]["invite"].as_object().into_iter().flatten() {
-            user.join(room.0).await;
+        for room in user.invitations().await {
+            user.join(&room).await;
         }
         let mut words = Vec::new();
         let joined = user.get("joined_rooms").await;

@@ -125,7 +125,13 @@ async fn a_card_shows_what_will_run_whatever_it_is_and_pings_nobody() {
         "echo '\u{202E}\u{1b}[2K @everyone @room {}' '{long}' && touch danger",
         stage.alice.id
     );
-    let root = stage.mention(&stage.alice, &format!("RUN {command}")).await;
+    // A message of Matrix does not hold so much: what the thread began goes on from elsewhere.
+    let root = stage.mention(&stage.alice, "SAY hello").await;
+    stage.is_marked(&root, "✅").await;
+    let api = stage.server.api();
+    let sessions = api.get("/api/v1/sessions").await;
+    let session = sessions["sessions"][0]["id"].as_str().unwrap();
+    api.prompt(session, &format!("RUN {command}")).await;
     let card = stage.card(&root, "characters").await;
     let content = &card["content"];
     let body = content["body"].as_str().unwrap();
@@ -242,6 +248,40 @@ async fn trouble_of_every_kind_loses_nothing_doubles_nothing_and_keeps_the_order
     })
     .await;
     stage.is_marked(&root, "✅").await;
+}
+
+#[tokio::test]
+async fn a_card_that_is_only_half_sent_is_answered_and_brought_up_to_date() {
+    let stage = Stage::demo("").await;
+    let half = || {
+        let troubles = [HttpFault::Broken, HttpFault::Broken, HttpFault::Broken];
+        // People see the card; we are not told yet what it is called.
+        stage.faults.plan("PUT", "/send/m.reaction/cs_", troubles);
+    };
+    half();
+    let root = stage.mention(&stage.alice, "RUN touch early").await;
+    let card = stage.shown(&root, "touch early").await;
+    let yes = legend(&card, "Allow");
+    stage.alice.react(&stage.room, id(&card), &yes).await;
+    eventually(PATIENCE, "the tool runs", async || {
+        stage.has("early").then_some(())
+    })
+    .await;
+    stage.card_says(&card, "Delivered.").await;
+    assert_eq!(stage.faults.met(), 3);
+
+    // It is over before the platform has all of it: the platform knows the message by its key, and it still changes.
+    half();
+    let root = stage.mention(&stage.alice, "RUN touch never").await;
+    let card = stage.shown(&root, "touch never").await;
+    let ask = stage.open_ask().await;
+    let deny = json!({"answer": "deny", "reason": "not now"});
+    let api = stage.server.api();
+    api.answer(ask["id"].as_str().unwrap(), &deny)
+        .await
+        .expect_success();
+    stage.card_says(&card, "Denied (“not now”)").await;
+    assert!(!stage.has("never"));
 }
 
 #[tokio::test]

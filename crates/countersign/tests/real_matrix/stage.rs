@@ -73,12 +73,13 @@ impl Stage {
         stage
     }
 
-    /// What is said before the bridge follows for the first time is nobody's wish: asks for help until it is given.
+    /// What is said before the bridge follows for the first time is nobody's wish: asks how things are until it is told.
+    /// Mallory does, who may talk wherever she may not answer.
     async fn wait_until_followed(&self) {
         let mut next = 0;
         eventually(PATIENCE, "the bridge follows", async || {
             if next % 20 == 0 {
-                self.mention(&self.alice, "!status").await;
+                self.mention(&self.mallory, "!status").await;
             }
             next += 1;
             let events = self.alice.events(&self.room).await;
@@ -125,6 +126,19 @@ impl Stage {
             );
         }
         said
+    }
+
+    /// Waits for the first message of the bot in a thread that shows `text`, whatever is still missing of it.
+    pub(crate) async fn shown(&self, root: &str, text: &str) -> Value {
+        eventually(PATIENCE, &format!("`{text}` is shown"), async || {
+            let events = self.in_thread(root).await;
+            let shows = |event: &Value| {
+                let body = event["content"]["body"].as_str();
+                body.is_some_and(|body| body.contains(text))
+            };
+            events.into_iter().find(shows)
+        })
+        .await
     }
 
     /// Waits for the card in a thread that shows `text`, with its reactions seeded.
@@ -200,9 +214,8 @@ impl Stage {
             PATIENCE,
             &format!("{} is told `{text}`", who.id),
             async || {
-                let sync = who.get("sync?timeout=0").await;
-                for room in sync["rooms"]["invite"].as_object().into_iter().flatten() {
-                    who.join(room.0).await;
+                for room in who.invitations().await {
+                    who.join(&room).await;
                 }
                 let joined = who.get("joined_rooms").await;
                 for room in joined["joined_rooms"].as_array()? {
