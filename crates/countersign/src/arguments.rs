@@ -229,6 +229,7 @@ mod tests {
                 "demo-agent",
                 "acp-proxy",
                 "openwork-server",
+                "bridges",
             ];
             let calls = !own.contains(&name);
             let speaks_json = command

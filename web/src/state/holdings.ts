@@ -12,7 +12,9 @@ export interface Held {
 }
 
 /** What the workspace `id` holds, kept up to date while it is shown. */
-export function createHoldings(id: Accessor<string>): Held {
+export function createHoldings(of: Accessor<string>): Held {
+  // What is told anew of the same workspace takes nothing away from whoever is writing there.
+  const id = createMemo(of);
   const [holdings, setHoldings] = createSignal<Holdings>();
   const [problem, setProblem] = createSignal<string>();
   const [wish, setWish] = createSignal(0);
