@@ -9,7 +9,7 @@ use countersign_core::answer::Choice;
 use countersign_core::ask::{Ask, Subject};
 use countersign_core::digest::Digest;
 use countersign_core::id::AskId;
-use countersign_workspace::{Base, FileChange};
+use countersign_workspace::FileChange;
 use serde::{Deserialize as _, Serialize};
 use serde_json::json;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
@@ -134,7 +134,7 @@ impl OpenWork {
             changes: question
                 .changes
                 .into_iter()
-                .map(|change| shown(seat, change))
+                .map(|change| ProposedFile::of(&seat.files, change))
                 .collect(),
             wire_actor: json!(caller.wire),
             expires_in: Duration::from_millis(self.settings.patience_ms),
@@ -233,19 +233,6 @@ impl Record {
 
 fn wire_id(ask: AskId) -> String {
     ask.as_uuid().hyphenated().to_string()
-}
-
-fn shown(seat: &Seat, change: FileChange) -> ProposedFile {
-    let root = match change.base {
-        Base::Workspace => seat.files.path(),
-        Base::Home => seat.files.home().path(),
-    };
-    ProposedFile {
-        root: root.to_string_lossy().into_owned(),
-        path: change.path.to_string_lossy().into_owned(),
-        before: change.before,
-        after: change.after,
-    }
 }
 
 fn not_found() -> Refusal {

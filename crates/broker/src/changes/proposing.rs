@@ -11,9 +11,7 @@ use countersign_core::id::WorkspaceId;
 use countersign_core::session::FileDiff;
 use countersign_engine::acp::tool_call::patience;
 use countersign_store::Record;
-use countersign_workspace::{
-    Applied, ApplyError, Base, Change, FileChange, Plan, Prepared, Workspace,
-};
+use countersign_workspace::{Applied, ApplyError, Change, Plan, Prepared, Workspace};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -141,7 +139,11 @@ impl Broker {
         plan: Plan,
     ) -> Result<Proposed, BrokerError> {
         let (action, summary) = wording::of(&plan.change);
-        let changes: Vec<_> = plan.files.iter().map(|it| proposed(&files, it)).collect();
+        let changes: Vec<_> = plan
+            .files
+            .iter()
+            .map(|it| ProposedFile::of(&files, it.clone()))
+            .collect();
         let proposal = Proposal {
             workspace: id,
             action: action.to_owned(),
@@ -241,7 +243,7 @@ impl Broker {
             action,
             summary,
             files: changes
-                .map(|file| proposed(files, file).shown(deadline))
+                .map(|file| ProposedFile::of(files, file.clone()).shown(deadline))
                 .collect(),
             digest: binding(plan),
             is_changed: plan.changed,
@@ -279,19 +281,6 @@ fn binding(plan: &Plan) -> Digest {
         ]
     });
     Digest::of_parts(parts)
-}
-
-fn proposed(files: &Workspace, file: &FileChange) -> ProposedFile {
-    let root = match file.base {
-        Base::Workspace => files.path(),
-        Base::Home => files.home().path(),
-    };
-    ProposedFile {
-        root: root.to_string_lossy().into_owned(),
-        path: file.path.to_string_lossy().into_owned(),
-        before: file.before.clone(),
-        after: file.after.clone(),
-    }
 }
 
 fn record(plan: &Plan, applied: &Applied) -> Record {

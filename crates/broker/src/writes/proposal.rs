@@ -11,6 +11,7 @@ use countersign_core::time::Timestamp;
 use countersign_engine::acp::tool_call::patience;
 use countersign_engine::difference;
 use countersign_store::{NewAsk, Writer};
+use countersign_workspace::{Base, FileChange, Workspace as Files};
 use rand::RngExt as _;
 use serde_json::{Value, json};
 
@@ -46,6 +47,22 @@ pub struct ProposedFile {
     pub before: Option<Vec<u8>>,
     /// What it would hold; nothing if it would be removed.
     pub after: Option<Vec<u8>>,
+}
+
+impl ProposedFile {
+    /// A planned change of a file in `files`, the workspace or what its user has for all of them.
+    pub fn of(files: &Files, change: FileChange) -> Self {
+        let root = match change.base {
+            Base::Workspace => files.path(),
+            Base::Home => files.home().path(),
+        };
+        Self {
+            root: root.to_string_lossy().into_owned(),
+            path: change.path.to_string_lossy().into_owned(),
+            before: change.before,
+            after: change.after,
+        }
+    }
 }
 
 impl Proposal {
