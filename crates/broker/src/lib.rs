@@ -23,6 +23,7 @@ mod notifications;
 mod push;
 mod rule_preview;
 mod rules;
+mod schedules;
 mod search;
 mod serving;
 mod session_settings;
