@@ -98,6 +98,7 @@ pub(super) struct World {
     is_doubled: bool,
     /// How many polls were begun: a new one ends the one before.
     polls: u64,
+    is_followed: bool,
     /// Presses that wait for an answer.
     presses: HashMap<String, i64>,
     alerts: Vec<Alert>,
@@ -186,6 +187,11 @@ impl FakeTelegram {
     /// Returns its address without a trailing slash.
     pub fn url(&self) -> String {
         self.server.url()
+    }
+
+    /// Whether the bot has asked for what happens from now on.
+    pub fn is_followed(&self) -> bool {
+        self.state.world().is_followed
     }
 
     /// Somebody, who has begun a chat with the bot.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_bridges::adapter::{
-    Failure, Happening, MessageId, Outgoing, Person, Place, Pressed, Reaction, Tone, What,
+    Failure, Happening, MessageId, Outgoing, Place, Pressed, Reaction, Tone, What,
 };
 use countersign_bridges::telegram::Telegram;
 use countersign_bridges::text::{Block, Span, Text};
@@ -307,7 +307,7 @@ async fn a_wrong_token_is_found_by_the_check_and_told_nowhere() {
 }
 
 #[tokio::test]
-async fn an_emulator_that_is_not_ours_takes_messages_buttons_presses_answers_and_edits() {
+async fn real_emulator_takes_messages_buttons_presses_answers_and_edits() {
     let emulator = TelegramEmulator::start().await;
     let token = Secret::new(TelegramEmulator::TOKEN);
     let adapter = Arc::new(Telegram::new(Some(&emulator.url()), token).unwrap());
@@ -356,7 +356,7 @@ async fn an_emulator_that_is_not_ours_takes_messages_buttons_presses_answers_and
     assert_eq!((message, payload.as_str()), (&id, "p:0123456789:1"));
     let pressed = Pressed {
         place: came.place.clone(),
-        by: Person { ..came.by.clone() },
+        by: came.by.clone(),
         handle: Some(handle.clone()),
     };
     let answered = adapter.reply_privately(&pressed, Tone::Refused, "you may not");
@@ -375,7 +375,7 @@ async fn an_emulator_that_is_not_ours_takes_messages_buttons_presses_answers_and
 }
 
 #[tokio::test]
-async fn a_bot_library_that_is_not_ours_finds_in_the_fake_what_it_expects_of_telegram() {
+async fn real_grammy_finds_in_the_fake_what_it_expects_of_telegram() {
     let fake = FakeTelegram::start();
     fake.user(ALICE, "Alice");
     fake.group(CHAT, Group::Forum);

@@ -12,7 +12,7 @@ use crate::{Program, eventually, peers, ports};
 /// How long it may take to start: the machine may be busy with other tests.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// What it is started with. What it knows is kept for longer than any test takes.
-const SCRIPT: &str = "const { TelegramServer } = require(process.argv[1]); \
+const SCRIPT: &str = "const TelegramServer = require(process.argv[1]); \
      new TelegramServer({ port: Number(process.argv[2]), host: '127.0.0.1', storeTimeout: 3600 }).start();";
 /// A running emulator. Dropping it kills it.
 #[derive(Debug)]

@@ -113,6 +113,7 @@ async fn get_updates(shared: &Shared, arguments: &Value) -> Outcome {
     let mine = {
         let mut world = shared.world();
         world.polls += 1;
+        world.is_followed |= offset >= 0;
         if offset < 0 {
             let kept = usize::try_from(-offset).unwrap_or(0);
             let forgotten = world.updates.len().saturating_sub(kept);
@@ -374,19 +375,21 @@ fn read_form(boundary: &str, body: &[u8]) -> Result<(Value, Sent), (u16, String)
         let content = part
             .get(begin..part.len().saturating_sub(2))
             .ok_or_else(broken)?;
-        let quoted = |name: &str| {
-            let (_, rest) = head.split_once(&format!("{name}=\""))?;
-            rest.split('"').next().map(str::to_owned)
+        let fields = head.lines().next().unwrap_or_default().split(';');
+        let fields = fields.filter_map(|field| field.trim().split_once('='));
+        let fields: Vec<(&str, &str)> = fields.collect();
+        let field = |name: &str| {
+            let (_, value) = fields.iter().find(|(field, _)| *field == name)?;
+            Some(value.trim_matches('"').to_owned())
         };
-        // `filename` has `name` in it.
-        let name = quoted("; name").ok_or_else(broken)?;
-        match quoted("filename") {
+        let name = field("name").ok_or_else(broken)?;
+        match field("filename") {
             Some(file_name) => files.push((name, file_name, content.to_vec())),
             None => named.push((name, String::from_utf8_lossy(content).into_owned())),
         }
     }
     for (name, value) in named {
-        if let Some(attached) = value.strip_prefix("attach://") {
+        if let Some(attached) = value.trim_matches('"').strip_prefix("attach://") {
             let found = files.iter().find(|(field, _, _)| field == attached);
             file = found.map(|(_, name, content)| (name.clone(), content.clone()));
             arguments.insert(name, json!(value));
