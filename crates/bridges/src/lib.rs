@@ -11,6 +11,7 @@ mod bridge;
 mod card;
 mod commands;
 mod files;
+mod http;
 mod inbox;
 mod intake;
 mod ledger;

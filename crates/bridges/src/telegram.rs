@@ -30,6 +30,7 @@ use crate::adapter::{
     Adapter, Buttons, Capabilities, Failure, Finding, IncomingFile, Key, Length, MessageId,
     Outgoing, OutgoingFile, Place, Pressed, Reaction, Tone,
 };
+use crate::http::too_big;
 use crate::intake::{Intake, Stopped};
 use crate::text::Text;
 use crate::{Platform, Secret, UnfitBridge};
@@ -158,7 +159,7 @@ impl Telegram {
 
     /// Asks what those are called whom a text means.
     async fn learn_names(&self, chat: i64, text: &Text) {
-        for id in message::people(text) {
+        for id in text.people() {
             if self.name_of(id).is_some() {
                 continue;
             }
@@ -285,18 +286,18 @@ impl Telegram {
     }
 
     async fn fetch(&self, file: &IncomingFile, limit: u64) -> Result<Bytes, Failure> {
-        let too_big = || Failure::Refused(format!("`{}` is bigger than {limit} bytes", file.name));
-        if file.size.is_some_and(|size| size > limit) {
-            return Err(too_big());
+        let is_too_big = |size: Option<u64>| size.is_some_and(|size| size > limit);
+        if is_too_big(file.size) {
+            return Err(too_big(file, limit));
         }
         let arguments = json!({"file_id": file.handle});
         let about = self.client.call("getFile", &arguments).await?;
-        if about["file_size"].as_u64().is_some_and(|size| size > limit) {
-            return Err(too_big());
+        if is_too_big(about["file_size"].as_u64()) {
+            return Err(too_big(file, limit));
         }
         let path = about["file_path"].as_str();
         let path = path.ok_or_else(|| Failure::Gone("the file cannot be fetched".to_owned()))?;
-        self.client.file(path, limit).await?.ok_or_else(too_big)
+        self.client.file(path, file, limit).await
     }
 
     async fn reply(&self, press: &Pressed, tone: Tone, text: &str) -> Result<(), Failure> {
@@ -328,8 +329,7 @@ impl Telegram {
         let Ok(chat) = channel.parse::<i64>() else {
             return Finding::wrong(
                 tried,
-                "a group is called by a number such as -1001234567890. Add the bot, say something, and see \
-                 https://api.telegram.org/bot<token>/getUpdates",
+                "a group is called by a number such as -1001234567890; docs/bridges.md says how to find it",
             );
         };
         let about = match self.client.call("getChat", &json!({"chat_id": chat})).await {

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt as _;
 use reqwest::RequestBuilder;
 use serde_json::Value;
 
 use crate::Secret;
-use crate::adapter::Failure;
+use crate::adapter::{Failure, IncomingFile};
+use crate::http::{content_of, unanswered};
 
 /// How long a request may take.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -83,8 +83,13 @@ impl Client {
         answer(request.body(body)).await
     }
 
-    /// Fetches a file, unless it has more than `limit` bytes.
-    pub(super) async fn file(&self, path: &str, limit: u64) -> Result<Option<Bytes>, Failure> {
+    /// Fetches what is at this path, unless it has more than `limit` bytes.
+    pub(super) async fn file(
+        &self,
+        path: &str,
+        file: &IncomingFile,
+        limit: u64,
+    ) -> Result<Bytes, Failure> {
         let token = self.token.expose();
         let address = format!("{}/file/bot{token}/{path}", self.base);
         let response = self.http.get(address).send().await;
@@ -92,15 +97,7 @@ impl Client {
         if !response.status().is_success() {
             return Err(refusal(response.status().as_u16(), &Value::Null));
         }
-        let mut content = BytesMut::new();
-        let mut pieces = response.bytes_stream();
-        while let Some(piece) = pieces.next().await {
-            content.extend_from_slice(&piece.map_err(|error| unanswered(&error))?);
-            if content.len() as u64 > limit {
-                return Ok(None);
-            }
-        }
-        Ok(Some(content.freeze()))
+        content_of(response, file, limit).await
     }
 }
 
@@ -116,24 +113,6 @@ async fn answer(request: RequestBuilder) -> Result<Value, Failure> {
         .as_u64()
         .map_or(status, |code| u16::try_from(code).unwrap_or(status));
     Err(refusal(status, &body))
-}
-
-/// What a request means that got no answer. The cause is told, and never the address.
-fn unanswered(error: &reqwest::Error) -> Failure {
-    let mut problem = String::new();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(next) = cause {
-        problem = next.to_string();
-        cause = next.source();
-    }
-    if problem.is_empty() {
-        "the connection broke".clone_into(&mut problem);
-    }
-    if error.is_connect() {
-        Failure::Unreached(problem)
-    } else {
-        Failure::Unknown(problem)
-    }
 }
 
 /// What an error of the platform means.
@@ -285,12 +264,18 @@ mod tests {
         // It puts in place what TLS needs.
         drop(countersign_testkit::http::client());
         let token = "123456:hidden-away";
+        let file = IncomingFile {
+            name: "a".to_owned(),
+            media_type: None,
+            size: None,
+            handle: "1".to_owned(),
+        };
         // Nobody listens there; and that is no port.
         for base in ["http://127.0.0.1:1", "http://127.0.0.1:99999"] {
             let client = Client::new(base, Secret::new(token)).unwrap();
             let failures = [
                 client.call("getMe", &Value::Null).await.unwrap_err(),
-                client.file("documents/file_1", 10).await.unwrap_err(),
+                client.file("documents/1", &file, 10).await.unwrap_err(),
             ];
             let told = format!("{client:?} {failures:?} {} {}", failures[0], failures[1]);
             assert!(!told.contains("hidden-away"), "{told}");

@@ -57,28 +57,6 @@ fn row(button: &Button) -> Value {
     json!([made])
 }
 
-/// The people whom a text means.
-pub(super) fn people(text: &Text) -> impl Iterator<Item = &str> {
-    let blocks = text.blocks.iter();
-    let spans = blocks.flat_map(|block| spans_of(block).iter());
-    spans.filter_map(|span| match span {
-        Span::Person(id) => Some(id.as_str()),
-        Span::Plain(_) | Span::Bold(_) | Span::Italic(_) | Span::Code(_) | Span::Link { .. } => {
-            None
-        }
-    })
-}
-
-fn spans_of(block: &Block) -> &[Span] {
-    match block {
-        Block::Paragraph { spans }
-        | Block::Heading { spans }
-        | Block::Quote { spans }
-        | Block::Item { spans, .. } => spans,
-        Block::Code { .. } => &[],
-    }
-}
-
 /// Writes a text; a person is called by their name, or by their id where that is not known.
 pub(super) fn write(text: &Text, name_of: impl Fn(&str) -> Option<String>) -> Written {
     let mut written = Written::default();

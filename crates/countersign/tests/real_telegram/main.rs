@@ -5,8 +5,8 @@ mod emulated;
 mod stage;
 
 use countersign_testkit::telegram::{BOT_NAME, Group, TOKEN};
-use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{HttpFault, StubModel, eventually, peers};
+use countersign_testkit::test_server::{Engine, PATIENCE, Setup, mortal_agent};
+use countersign_testkit::{HttpFault, StubModel, eventually};
 use serde_json::{Value, json};
 
 use crate::stage::{ALICE, BINARY, CHAT, MALLORY, Stage, replies};
@@ -207,13 +207,7 @@ async fn trouble_of_every_kind_loses_nothing_keeps_the_order_and_doubles_nothing
 
 #[tokio::test]
 async fn an_agent_that_dies_is_an_error_with_its_last_words() {
-    let agent = peers::scripted_agent();
-    let script = format!(
-        "{}; code=$?; echo 'out of memory, alas' >&2; exit $code",
-        agent.display()
-    );
-    let agents =
-        format!("[[agents]]\nname = 'mortal'\ncommand = '/bin/sh'\nargs = ['-c', {script:?}]\n");
+    let agents = mortal_agent("out of memory, alas");
     let setup = Setup::new(BINARY, Engine::None);
     let stage = Stage::with(Group::Super, setup, &agents, "engine = 'mortal'\n").await;
     let root = stage.mention(ALICE, "die\nEXIT 3");
