@@ -5,6 +5,7 @@
 //! whatever looks like one is code here, letter for letter as it was. It reads a hundred entities of a message at most: one
 //! that needs more is code as a whole.
 
+use countersign_core::visible::visible;
 use serde_json::{Value, json};
 
 use crate::adapter::{Button, Meaning, Outgoing};
@@ -200,8 +201,10 @@ impl Written {
             self.marked(id, json!({"type": "code"}));
             return;
         };
+        // People call themselves what they like: a name is one line, and means nobody else.
+        let name = visible(name.as_deref().unwrap_or_default()).replace(['\n', '\t'], " ");
         let name: String = name
-            .unwrap_or_default()
+            .trim_start_matches(['@', '/'])
             .chars()
             .take(LONGEST_NAME)
             .collect();
@@ -353,11 +356,12 @@ mod tests {
         let text = Text {
             blocks: vec![Block::Paragraph { spans }],
         };
-        let written = write(&text, |id| (id == "7").then(|| "Alice".to_owned()));
+        let name = "@Ali\u{202E}ce\n";
+        let written = write(&text, |id| (id == "7").then(|| name.to_owned()));
         let marked = marked(&written);
         let kinds: Vec<&str> = marked.iter().map(|(kind, _)| kind.as_str()).collect();
         assert_eq!(kinds, ["text_mention", "code", "text_mention"]);
-        assert_eq!(marked[0].1, "Alice");
+        assert_eq!(marked[0].1, "Ali⟨U+202E⟩ce ");
         assert_eq!(written.entities[0]["user"]["id"], 7);
         assert!(marked[1].1.contains("@name0") && marked[1].1.contains("@name299"));
     }

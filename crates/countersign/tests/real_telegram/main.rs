@@ -124,8 +124,13 @@ async fn a_card_shows_what_will_run_whatever_it_is_and_pings_nobody() {
 #[tokio::test]
 async fn what_happens_while_the_server_is_killed_counts_when_it_is_back() {
     let mut stage = Stage::demo(Group::Super, "").await;
-    stage.mention(ALICE, "RUN touch after-the-kill");
+    let root = stage.mention(ALICE, "RUN touch after-the-kill");
     let card = stage.card("touch after-the-kill").await;
+    // What is said after the card shows that the bridge knows what it is called. A kill before that gives a second card.
+    stage.fake.say(ALICE, CHAT, Some(&replies(root)), "/jobs");
+    stage
+        .thread_says(&replies(root), "There are no jobs.")
+        .await;
     stage.server.kill();
     stage.press(ALICE, &card, "Allow");
     let later = stage.mention(ALICE, "SAY said-meanwhile");
