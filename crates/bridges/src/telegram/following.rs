@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::client::TIME_LIMIT;
 use super::{Me, Telegram, Thread};
 use crate::adapter::{Failure, Happening, IncomingFile, MessageId, Person, Place, What};
+use crate::commands::COMMANDS;
 use crate::intake::{Intake, Stopped};
 
 /// How long the platform holds a poll while nothing happens.
@@ -24,6 +25,7 @@ impl Telegram {
         intake: &Intake,
     ) -> Result<Stopped, Failure> {
         let me = self.me().await?;
+        self.offer_commands().await;
         let known = cursor.and_then(|cursor| cursor.parse::<i64>().ok());
         let mut offset = if let Some(offset) = known {
             offset
@@ -68,6 +70,18 @@ impl Telegram {
                 return Ok(Stopped);
             }
             offset = next;
+        }
+    }
+
+    /// Has Telegram's programs offer the commands when somebody types `/`. Without that they are as good.
+    async fn offer_commands(&self) {
+        let commands = COMMANDS.map(|(command, meaning)| {
+            let (name, after) = command.split_once(' ').unwrap_or((command, ""));
+            json!({"command": name, "description": format!("{after} {meaning}").trim()})
+        });
+        let arguments = json!({"commands": commands});
+        if let Err(failure) = self.client.call("setMyCommands", &arguments).await {
+            tracing::info!(bridge = "telegram", %failure, "commands are not offered");
         }
     }
 

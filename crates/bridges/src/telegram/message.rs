@@ -190,19 +190,19 @@ impl Written {
                         self.harmless(label, look);
                     }
                 }
-                Span::Person(id) => self.person(id, name_of(id)),
+                Span::Person(id) => self.person(id, name_of(id).as_deref()),
             }
         }
     }
 
     /// Somebody who is pinged.
-    fn person(&mut self, id: &str, name: Option<String>) {
+    fn person(&mut self, id: &str, name: Option<&str>) {
         let Ok(number) = id.parse::<i64>() else {
             self.marked(id, json!({"type": "code"}));
             return;
         };
         // People call themselves what they like: a name is one line, and means nobody else.
-        let name = visible(name.as_deref().unwrap_or_default()).replace(['\n', '\t'], " ");
+        let name = visible(name.unwrap_or_default()).replace(['\n', '\t'], " ");
         let name: String = name
             .trim_start_matches(['@', '/'])
             .chars()
