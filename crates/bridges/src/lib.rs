@@ -11,6 +11,7 @@ mod bridge;
 mod card;
 mod commands;
 mod files;
+mod http;
 mod inbox;
 mod intake;
 mod ledger;
@@ -18,6 +19,7 @@ pub mod matrix;
 mod saying;
 mod schedules;
 mod settings;
+pub mod telegram;
 pub mod text;
 
 pub use adapter::Adapter;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::matrix::Matrix;
+use crate::telegram::Telegram;
 use crate::{Adapter, Platform};
 
 /// What one bridge is told at its start.
@@ -141,8 +142,10 @@ pub fn adapter_of(settings: &BridgeSettings) -> Result<Arc<dyn Adapter>, UnfitBr
             let url = settings.url.as_deref().ok_or(UnfitBridge::Missing("url"))?;
             Ok(Arc::new(Matrix::new(url, settings.token.clone())?))
         }
-        Platform::Telegram | Platform::Discord | Platform::Slack => {
-            Err(UnfitBridge::NotBuilt(settings.platform))
+        Platform::Telegram => {
+            let url = settings.url.as_deref();
+            Ok(Arc::new(Telegram::new(url, settings.token.clone())?))
         }
+        Platform::Discord | Platform::Slack => Err(UnfitBridge::NotBuilt(settings.platform)),
     }
 }

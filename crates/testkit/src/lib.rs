@@ -25,6 +25,7 @@ pub mod scripted_opencode;
 pub mod seed;
 pub mod stub_model;
 pub mod synapse;
+pub mod telegram;
 pub mod test_server;
 pub mod webhook_receiver;
 
@@ -42,5 +43,6 @@ pub use scripted_opencode::ScriptedOpencode;
 pub use seed::Seed;
 pub use stub_model::StubModel;
 pub use synapse::Synapse;
+pub use telegram::{FakeTelegram, TelegramEmulator};
 pub use test_server::TestServer;
 pub use webhook_receiver::WebhookReceiver;

@@ -97,6 +97,16 @@ pub fn synapse() -> PathBuf {
     installed("synapse/bin/synapse_homeserver")
 }
 
+/// Returns the module of an emulator of Telegram's Bot API.
+pub fn telegram_test_api() -> PathBuf {
+    installed("node_modules/telegram-test-api/lib/index.js")
+}
+
+/// Returns the module of grammY, a library for bots on Telegram.
+pub fn grammy() -> PathBuf {
+    installed("node_modules/grammy/out/mod.js")
+}
+
 /// Returns the scripted stand-in for the opencode program, and panics when it is not built.
 pub fn scripted_opencode() -> PathBuf {
     built("scripted-opencode")
