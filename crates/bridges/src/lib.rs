@@ -17,6 +17,7 @@ mod ledger;
 pub mod matrix;
 mod saying;
 mod settings;
+pub mod slack;
 pub mod text;
 
 pub use adapter::Adapter;

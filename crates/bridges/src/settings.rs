@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::matrix::Matrix;
+use crate::slack::Slack;
 use crate::{Adapter, Platform};
 
 /// What one bridge is told at its start.
@@ -141,8 +142,13 @@ pub fn adapter_of(settings: &BridgeSettings) -> Result<Arc<dyn Adapter>, UnfitBr
             let url = settings.url.as_deref().ok_or(UnfitBridge::Missing("url"))?;
             Ok(Arc::new(Matrix::new(url, settings.token.clone())?))
         }
-        Platform::Telegram | Platform::Discord | Platform::Slack => {
-            Err(UnfitBridge::NotBuilt(settings.platform))
+        Platform::Slack => {
+            let app_token = settings.app_token.clone();
+            let app_token = app_token.ok_or(UnfitBridge::Missing("app_token_file"))?;
+            let channels = settings.channels.iter().map(|it| it.id.clone()).collect();
+            let (url, token) = (settings.url.as_deref(), settings.token.clone());
+            Ok(Arc::new(Slack::new(url, token, app_token, channels)?))
         }
+        Platform::Telegram | Platform::Discord => Err(UnfitBridge::NotBuilt(settings.platform)),
     }
 }
