@@ -132,21 +132,19 @@ impl Slack {
     async fn find(&self, place: &Place, key: &Key) -> Result<Sent, Failure> {
         let me = self.me().await?;
         let channel = place.channel.as_str();
-        let (found, is_all) = match &place.thread {
-            Some(thread) => {
-                let query = [("channel", channel), ("ts", thread), ("limit", "200")];
-                self.pages("conversations.replies", &query, "messages")
-                    .await?
-            }
-            None => {
-                let query = [("channel", channel), ("limit", "999")];
-                let newest = self.client.read("conversations.history", &query).await?;
-                let found = newest.body["messages"].as_array().cloned();
-                (found.unwrap_or_default(), true)
-            }
+        let (found, is_all) = if let Some(thread) = &place.thread {
+            let query = [("channel", channel), ("ts", thread), ("limit", "200")];
+            self.pages("conversations.replies", &query, "messages")
+                .await?
+        } else {
+            let query = [("channel", channel), ("limit", "999")];
+            let newest = self.client.read("conversations.history", &query).await?;
+            let found = newest.body["messages"].as_array().cloned();
+            (found.unwrap_or_default(), true)
         };
         let is_it = |message: &&Value| {
-            let is_ours = message["user"] == me.user.as_str() || message["bot_id"] == me.bot.as_str();
+            let is_ours =
+                message["user"] == me.user.as_str() || message["bot_id"] == me.bot.as_str();
             let mut blocks = message["blocks"].as_array().into_iter().flatten();
             is_ours && blocks.any(|block| block["block_id"] == key.0.as_str())
         };
@@ -301,10 +299,10 @@ impl Slack {
 
 /// An attempt after which nothing is seen yet, whatever became of it: it can be made again.
 fn not_done<T>(outcome: Result<T, Failure>) -> Result<T, Failure> {
-    outcome.map_err(|failure| match failure {
-        Failure::Unknown(problem) => Failure::Unreached(problem),
-        failure => failure,
-    })
+    match outcome {
+        Err(Failure::Unknown(problem)) => Err(Failure::Unreached(problem)),
+        outcome => outcome,
+    }
 }
 
 /// What Slack calls a reaction.

@@ -168,7 +168,9 @@ impl FakeSlack {
 
     /// Returns how many connections there are.
     pub fn connections(&self) -> usize {
-        self.state().connections.len()
+        let state = self.state();
+        let open = state.connections.iter().filter(|it| !it.is_closed());
+        open.count()
     }
 
     /// Returns how often an app connected since the start.
@@ -193,8 +195,7 @@ impl FakeSlack {
 
     /// Tells the app to open another connection, as Slack does every few hours.
     pub fn ask_to_reconnect(&self) {
-        let said =
-            json!({"type": "disconnect", "reason": "refresh_requested", "debug_info": {"host": "fake"}});
+        let said = json!({"type": "disconnect", "reason": "refresh_requested", "debug_info": {"host": "fake"}});
         self.order(|| Order::Send(said.clone()));
     }
 
@@ -204,9 +205,10 @@ impl FakeSlack {
             // It may have ended by itself.
             let _gone = connection.send(order());
         }
-        // Nothing more goes to those that end.
+        // Nothing more goes to those that end, and nothing more is heard of what they were told.
         if !matches!(order(), Order::Send(_)) {
             state.connections.clear();
+            state.open.clear();
         }
     }
 
@@ -236,6 +238,10 @@ impl State {
 
     /// A time that nothing else has.
     fn time(&mut self) -> String {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a message is called by the time at which it was sent"
+        )]
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = u64::try_from(now.unwrap_or_default().as_micros()).unwrap_or(u64::MAX);
         self.newest = now.max(self.newest + 1);
@@ -243,7 +249,7 @@ impl State {
     }
 
     /// Delivers something to one connection of the app, or to nobody.
-    fn deliver(&mut self, kind: &str, payload: Value) {
+    fn deliver(&mut self, kind: &str, payload: &Value) {
         let said = json!({"type": kind, "payload": payload, "accepts_response_payload": kind != "events_api"});
         self.last = Some(said.clone());
         self.hand_out(&said, 0);
@@ -261,7 +267,8 @@ impl State {
             said["retry_attempt"] = json!(attempt);
             said["retry_reason"] = json!("timeout");
         }
-        self.connections.retain(|connection| !connection.is_closed());
+        self.connections
+            .retain(|connection| !connection.is_closed());
         if let Some(connection) = self.connections.last()
             && connection.send(Order::Send(said.clone())).is_ok()
         {
@@ -270,7 +277,7 @@ impl State {
     }
 
     /// Delivers an event.
-    fn tell(&mut self, event: Value) {
+    fn tell(&mut self, event: &Value) {
         let number = self.number();
         let payload = json!({
             "token": "verification", "team_id": "T0FAKE001", "api_app_id": "A0FAKE001",
@@ -278,7 +285,7 @@ impl State {
             "authorizations": [{"team_id": "T0FAKE001", "user_id": BOT, "is_bot": true}],
             "event": event,
         });
-        self.deliver("events_api", payload);
+        self.deliver("events_api", &payload);
     }
 
     /// Puts a message into a channel, and tells of it.
@@ -289,7 +296,10 @@ impl State {
         let thread = message["thread_ts"].as_str().map(str::to_owned);
         let there = self.channels.get_mut(channel).expect("it is there");
         if let Some(root) = thread
-            && let Some(root) = there.messages.iter_mut().find(|it| it["ts"] == root.as_str())
+            && let Some(root) = there
+                .messages
+                .iter_mut()
+                .find(|it| it["ts"] == root.as_str())
         {
             root["thread_ts"] = root["ts"].clone();
             root["reply_count"] = json!(root["reply_count"].as_u64().unwrap_or(0) + 1);
@@ -298,17 +308,20 @@ impl State {
         there.messages.push(message.clone());
         message["channel"] = json!(channel);
         message["event_ts"] = json!(ts);
-        let kind = if channel.starts_with('D') { "im" } else { "channel" };
+        let kind = if channel.starts_with('D') {
+            "im"
+        } else {
+            "channel"
+        };
         message["channel_type"] = json!(kind);
         let text = message["text"].as_str().unwrap_or_default();
-        let is_mention = kind == "channel"
-            && message["user"] != BOT
-            && text.contains(&format!("<@{BOT}>"));
-        self.tell(message.clone());
+        let is_mention =
+            kind == "channel" && message["user"] != BOT && text.contains(&format!("<@{BOT}>"));
+        self.tell(&message);
         if is_mention {
             message["type"] = json!("app_mention");
             message["channel_type"].take();
-            self.tell(message);
+            self.tell(&message);
         }
         ts
     }

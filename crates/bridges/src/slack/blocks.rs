@@ -75,8 +75,10 @@ pub(super) fn rich_text(text: &Text) -> Value {
             }
             Block::Quote { spans } => {
                 end_section(&mut elements, &mut section);
-                let quoted: Vec<Value> =
-                    spans.iter().filter_map(|span| element(span, false)).collect();
+                let quoted: Vec<Value> = spans
+                    .iter()
+                    .filter_map(|span| element(span, false))
+                    .collect();
                 if !quoted.is_empty() {
                     elements.push(json!({"type": "rich_text_quote", "elements": quoted}));
                 }
@@ -84,7 +86,8 @@ pub(super) fn rich_text(text: &Text) -> Value {
             Block::Code { text, .. } => {
                 end_section(&mut elements, &mut section);
                 let text = if text.is_empty() { " " } else { text };
-                let code = json!({"type": "rich_text_preformatted", "elements": [words(text, None)]});
+                let code =
+                    json!({"type": "rich_text_preformatted", "elements": [words(text, None)]});
                 elements.push(code);
             }
         }

@@ -130,12 +130,7 @@ impl Client {
     }
 
     /// Fetches a file of at most `limit` bytes; our token goes to Slack itself and nowhere else.
-    pub(super) async fn fetch(
-        &self,
-        url: &str,
-        name: &str,
-        limit: u64,
-    ) -> Result<Bytes, Failure> {
+    pub(super) async fn fetch(&self, url: &str, name: &str, limit: u64) -> Result<Bytes, Failure> {
         let url = self.own_address(url)?;
         let request = self.http.get(url).bearer_auth(self.token.expose());
         let response = request.send().await.map_err(|error| unanswered(&error))?;
@@ -249,11 +244,24 @@ fn refusal(body: &Value, wait: Option<Duration>) -> Failure {
             after: wait.unwrap_or(USUAL_WAIT),
             problem,
         },
-        "invalid_auth" | "not_authed" | "account_inactive" | "token_revoked" | "token_expired"
+        "invalid_auth"
+        | "not_authed"
+        | "account_inactive"
+        | "token_revoked"
+        | "token_expired"
         | "not_allowed_token_type" => Failure::Unauthorised(problem),
-        "message_not_found" | "cant_update_message" | "edit_window_closed" | "channel_not_found"
-        | "not_in_channel" | "is_archived" | "is_inactive" | "thread_not_found"
-        | "user_not_found" | "users_not_found" | "user_not_in_channel" | "file_not_found"
+        "message_not_found"
+        | "cant_update_message"
+        | "edit_window_closed"
+        | "channel_not_found"
+        | "not_in_channel"
+        | "is_archived"
+        | "is_inactive"
+        | "thread_not_found"
+        | "user_not_found"
+        | "users_not_found"
+        | "user_not_in_channel"
+        | "file_not_found"
         | "file_deleted" => Failure::Gone(problem),
         "service_unavailable" | "accesslimited" => Failure::Unreached(problem),
         // «Some aspect of the operation may have succeeded.»

@@ -72,7 +72,10 @@ pub(super) fn of_interaction(payload: &Value) -> Option<Happening> {
         what: What::Press {
             message: MessageId(ts.to_owned()),
             payload: action["value"].as_str()?.to_owned(),
-            handle: payload["response_url"].as_str().unwrap_or_default().to_owned(),
+            handle: payload["response_url"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
         },
     })
 }
@@ -96,7 +99,10 @@ pub(super) fn of_command(payload: &Value) -> Option<Happening> {
         what: What::Command {
             name: name.to_owned(),
             arguments: arguments.trim().to_owned(),
-            handle: payload["response_url"].as_str().unwrap_or_default().to_owned(),
+            handle: payload["response_url"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
         },
     })
 }
@@ -209,14 +215,19 @@ mod tests {
     fn the_first_word_of_a_slash_command_is_the_command() {
         let command = |text: &str| {
             let payload = json!({"command": "/countersign", "text": text, "channel_id": "D1", "user_id": "U1", "trigger_id": "1.2"});
-            match of_command(&payload).unwrap().what {
-                What::Command {
-                    name, arguments, ..
-                } => (name, arguments),
-                what => panic!("{what:?}"),
-            }
+            let happening = of_command(&payload).unwrap();
+            let What::Command {
+                name, arguments, ..
+            } = happening.what
+            else {
+                panic!("{happening:?}")
+            };
+            (name, arguments)
         };
-        assert_eq!(command("deny  ab12cd34 no"), ("deny".to_owned(), "ab12cd34 no".to_owned()));
+        assert_eq!(
+            command("deny  ab12cd34 no"),
+            ("deny".to_owned(), "ab12cd34 no".to_owned())
+        );
         assert_eq!(command(" "), ("help".to_owned(), String::new()));
     }
 }

@@ -8,8 +8,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::pin;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use countersign_core::time::Clock;
 use serde_json::Value;
 
 use super::socket::{Envelope, Heard, Socket};
@@ -42,9 +43,8 @@ impl Time {
     const SECOND: u64 = 1_000_000;
 
     fn now() -> Self {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let micros = since.unwrap_or_default().as_micros();
-        Self(u64::try_from(micros).unwrap_or(u64::MAX))
+        let micros = Clock::System.now().as_micros();
+        Self(u64::try_from(micros).unwrap_or_default())
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -333,18 +333,16 @@ impl Slack {
     }
 
     /// Reads, and waits where Slack wants us to: whoever began anew would only ask the same again.
-    async fn read_patiently(
-        &self,
-        method: &str,
-        query: &[(&str, &str)],
-    ) -> Result<Value, Failure> {
+    async fn read_patiently(&self, method: &str, query: &[(&str, &str)]) -> Result<Value, Failure> {
         for _ in 0..MOST_WAITS {
             match self.client.read(method, query).await {
                 Err(Failure::Later { after, .. }) => tokio::time::sleep(after).await,
                 answer => return answer.map(|answer| answer.body),
             }
         }
-        Err(Failure::Unreached("Slack wants us to wait all the time".to_owned()))
+        Err(Failure::Unreached(
+            "Slack wants us to wait all the time".to_owned(),
+        ))
     }
 }
 

@@ -161,6 +161,12 @@ fn broken(error: &Error) -> Failure {
         Error::Http(response) => format!("the websocket is refused: {}", response.status()),
         Error::Capacity(_) => "a message of the websocket is too big".to_owned(),
         Error::ConnectionClosed | Error::AlreadyClosed => "the websocket was closed".to_owned(),
-        _ => "the websocket broke".to_owned(),
+        Error::Tls(_)
+        | Error::Protocol(_)
+        | Error::WriteBufferFull(_)
+        | Error::Utf8(_)
+        | Error::AttackAttempt
+        | Error::Url(_)
+        | Error::HttpFormat(_) => "the websocket broke".to_owned(),
     })
 }

@@ -83,11 +83,17 @@ mod tests {
     fn what_people_write_is_read_as_they_see_it() {
         for (written, read) in [
             ("a &lt; b &amp;&amp; c &gt; d", "a < b && c > d"),
-            ("see <https://example.org/a?b=1&amp;c=2>", "see https://example.org/a?b=1&c=2"),
+            (
+                "see <https://example.org/a?b=1&amp;c=2>",
+                "see https://example.org/a?b=1&c=2",
+            ),
             ("run <http://main.rs|main.rs>", "run main.rs"),
             ("<https://example.org|here>", "here (https://example.org)"),
             ("<mailto:a@example.org|a@example.org>", "a@example.org"),
-            ("ask <@U2> in <#C1|general> <!here>", "ask @U2 in #general @here"),
+            (
+                "ask <@U2> in <#C1|general> <!here>",
+                "ask @U2 in #general @here",
+            ),
             ("<!subteam^S1|@team>", "@team"),
             ("&amp;lt;", "&lt;"),
             ("1 < 2", "1 < 2"),
@@ -98,7 +104,12 @@ mod tests {
 
     #[test]
     fn our_name_at_the_beginning_is_no_part_of_what_is_said() {
-        for said in ["<@U1> fix it", "<@U1|sign>: fix it", " <@U1>, fix it", "fix it"] {
+        for said in [
+            "<@U1> fix it",
+            "<@U1|sign>: fix it",
+            " <@U1>, fix it",
+            "fix it",
+        ] {
             assert_eq!(without_mention(said, "U1"), "fix it", "{said}");
         }
         assert_eq!(without_mention("<@U12> fix it", "U1"), "<@U12> fix it");

@@ -1,7 +1,5 @@
 //! The Web API, and the addresses that it gives away.
 
-
-
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Request, State as Extracted};
@@ -61,8 +59,14 @@ async fn answer(Extracted(state): Extracted<Shared>, request: Request) -> Respon
                 return (StatusCode::FOUND, [("location", "/signin")]).into_response();
             }
             let id = rest.split('/').next().unwrap_or_default();
-            let content = locked(&state).files.get(id).and_then(|file| file.content.clone());
-            content.map_or_else(|| StatusCode::NOT_FOUND.into_response(), |content| content.into_response())
+            let content = locked(&state)
+                .files
+                .get(id)
+                .and_then(|file| file.content.clone());
+            content.map_or_else(
+                || StatusCode::NOT_FOUND.into_response(),
+                axum::response::IntoResponse::into_response,
+            )
         }
         Some(("response", number)) => {
             let mut state = locked(&state);
@@ -85,7 +89,9 @@ async fn answer(Extracted(state): Extracted<Shared>, request: Request) -> Respon
 
 /// What is given with a call, as JSON or as a form; lists and objects in a form are JSON again.
 fn parameters(query: Option<&str>, headers: &HeaderMap, body: &Bytes) -> Map<String, Value> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
     let mut given = Map::new();
     let mut form = query.unwrap_or_default().to_owned();
     if kind.is_some_and(|kind| kind.starts_with("application/json")) {
@@ -127,13 +133,13 @@ fn call(state: &mut State, method: &str, token: Option<&str>, given: &Map<String
             "conversations.replies" => replies(state, given),
             "users.conversations" => {
                 let direct = state.channels.keys().filter(|id| id.starts_with('D'));
-                let channels: Vec<Value> = direct.map(|id| json!({"id": id, "is_im": true})).collect();
+                let channels: Vec<Value> =
+                    direct.map(|id| json!({"id": id, "is_im": true})).collect();
                 Ok(json!({"channels": channels, "response_metadata": {"next_cursor": ""}}))
             }
             "reactions.add" | "reactions.remove" => react(state, given, method == "reactions.add"),
-            "reactions.get" => {
-                find(state, given, "timestamp").map(|message| json!({"type": "message", "message": message}))
-            }
+            "reactions.get" => find(state, given, "timestamp")
+                .map(|message| json!({"type": "message", "message": message})),
             "files.getUploadURLExternal" => new_file(state, given),
             "files.completeUploadExternal" => share(state, given),
             _ => no("unknown_method"),
@@ -231,7 +237,11 @@ fn content(given: Given<'_>) -> Result<(Value, Value), Refusal> {
         return no("msg_too_long");
     }
     if list.is_null() {
-        return if text.is_string() { Ok((text, list)) } else { no("no_text") };
+        return if text.is_string() {
+            Ok((text, list))
+        } else {
+            no("no_text")
+        };
     }
     match blocks::refused(&list) {
         Some((error, problem)) => {
@@ -272,7 +282,7 @@ fn update(state: &mut State, given: Given<'_>) -> Result<Value, Refusal> {
         "type": "message", "subtype": "message_changed", "channel": channel, "channel_type": "channel",
         "message": message, "ts": ts, "hidden": true,
     });
-    state.tell(event);
+    state.tell(&event);
     Ok(json!({"channel": channel, "ts": ts, "text": message["text"]}))
 }
 
@@ -294,7 +304,9 @@ fn info(state: &mut State, given: Given<'_>) -> Result<Value, Refusal> {
     let Some(there) = state.channels.get(id) else {
         return no("channel_not_found");
     };
-    Ok(json!({"channel": {"id": id, "is_member": there.members.contains(BOT), "is_archived": false}}))
+    Ok(
+        json!({"channel": {"id": id, "is_member": there.members.contains(BOT), "is_archived": false}}),
+    )
 }
 
 /// One page of what is listed, from after the cursor on.
@@ -302,7 +314,11 @@ fn page(messages: Vec<Value>, given: Given<'_>) -> Value {
     let limit: usize = given.text("limit").parse().unwrap_or(100);
     let from: usize = given.text("cursor").parse().unwrap_or(0);
     let has_more = messages.len() > from + limit;
-    let next = if has_more { (from + limit).to_string() } else { String::new() };
+    let next = if has_more {
+        (from + limit).to_string()
+    } else {
+        String::new()
+    };
     let messages: Vec<Value> = messages.into_iter().skip(from).take(limit).collect();
     json!({"messages": messages, "has_more": has_more, "response_metadata": {"next_cursor": next}})
 }
@@ -379,11 +395,14 @@ fn share(state: &mut State, given: Given<'_>) -> Result<Value, Refusal> {
             Some(File {
                 name,
                 content: Some(content),
-            }) => shared.push(json!({"id": id, "name": name, "size": content.len(), "title": file["title"]})),
+            }) => shared.push(
+                json!({"id": id, "name": name, "size": content.len(), "title": file["title"]}),
+            ),
             _ => return no("file_not_found"),
         }
     }
-    let mut message = json!({"user": BOT, "bot_id": BOT_ID, "text": "", "blocks": blocks, "files": shared});
+    let mut message =
+        json!({"user": BOT, "bot_id": BOT_ID, "text": "", "blocks": blocks, "files": shared});
     if given.get("thread_ts").is_string() {
         message["thread_ts"] = given.get("thread_ts");
     }

@@ -87,9 +87,14 @@ fn rich_text(block: &Value) -> Option<String> {
     };
     for part in parts {
         let kind = part["type"].as_str().unwrap_or_default();
-        let is_known = ["rich_text_section", "rich_text_preformatted", "rich_text_quote"];
+        let is_known = [
+            "rich_text_section",
+            "rich_text_preformatted",
+            "rich_text_quote",
+        ];
         let elements = part["elements"].as_array();
-        let Some(elements) = elements.filter(|it| is_known.contains(&kind) && !it.is_empty()) else {
+        let Some(elements) = elements.filter(|it| is_known.contains(&kind) && !it.is_empty())
+        else {
             return Some(format!("a part of the type {kind}"));
         };
         for element in elements {
@@ -107,12 +112,21 @@ fn rich_text(block: &Value) -> Option<String> {
     None
 }
 
+fn list(value: &Value) -> std::slice::Iter<'_, Value> {
+    value
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+        .iter()
+}
+
 /// The elements of the rich text of a message.
 fn elements(message: &Value) -> Vec<Vec<&Value>> {
-    let list = |value: &'_ Value| value.as_array().map(Vec::as_slice).unwrap_or_default().iter();
     let blocks = list(&message["blocks"]).filter(|block| block["type"] == "rich_text");
     let parts = blocks.flat_map(|block| list(&block["elements"]));
-    parts.map(|part| list(&part["elements"]).collect()).collect()
+    parts
+        .map(|part| list(&part["elements"]).collect())
+        .collect()
 }
 
 /// Returns the words of a message as people read them.
@@ -129,7 +143,10 @@ pub fn words(message: &Value) -> String {
         .collect();
     if parts.is_empty() {
         let text = message["text"].as_str().unwrap_or_default();
-        return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+        return text
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&");
     }
     parts.join("\n")
 }
@@ -146,7 +163,10 @@ pub fn pings(message: &Value) -> Vec<String> {
         })
         .collect();
     let text = message["text"].as_str().unwrap_or_default();
-    let in_brackets = text.split('<').skip(1).filter_map(|rest| rest.split_once('>'));
+    let in_brackets = text
+        .split('<')
+        .skip(1)
+        .filter_map(|rest| rest.split_once('>'));
     let read = in_brackets.filter(|(inside, _)| inside.starts_with(['@', '!']));
     pings.extend(read.map(|(inside, _)| inside.to_owned()));
     pings

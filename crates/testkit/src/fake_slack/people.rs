@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BOT, BOT_ID, File, FakeSlack, buttons};
+use super::{BOT, BOT_ID, FakeSlack, File, buttons};
 
 impl FakeSlack {
     /// Somebody says something, in Slack's own notation; returns what the message is called.
@@ -77,7 +77,7 @@ impl FakeSlack {
                 "text": button["text"], "value": button["value"], "action_ts": at,
             }],
         });
-        state.deliver("interactive", payload);
+        state.deliver("interactive", &payload);
     }
 
     /// Somebody gives a command.
@@ -92,7 +92,7 @@ impl FakeSlack {
             "user_name": user.to_lowercase(), "trigger_id": format!("{number}.trigger"), "response_url": address,
             "team_id": "T0FAKE001", "api_app_id": "A0FAKE001",
         });
-        state.deliver("slash_commands", payload);
+        state.deliver("slash_commands", &payload);
     }
 
     /// Somebody who may deletes a message.
@@ -104,7 +104,7 @@ impl FakeSlack {
             "type": "message", "subtype": "message_deleted", "channel": channel, "deleted_ts": ts,
             "ts": "1.000000", "channel_type": "channel", "hidden": true,
         });
-        state.tell(event);
+        state.tell(&event);
     }
 
     /// Returns a message as it is now.
@@ -144,7 +144,11 @@ impl FakeSlack {
         };
         let reactions = message["reactions"].as_array().into_iter().flatten();
         reactions
-            .filter(|it| it["users"].as_array().is_some_and(|users| users.iter().any(|user| user == BOT)))
+            .filter(|it| {
+                it["users"]
+                    .as_array()
+                    .is_some_and(|users| users.iter().any(|user| user == BOT))
+            })
             .filter_map(|it| it["name"].as_str().map(str::to_owned))
             .collect()
     }

@@ -34,7 +34,10 @@ async fn serve(stream: TcpStream, state: Shared) {
     let tickets = Arc::clone(&state);
     #[expect(clippy::result_large_err, reason = "the library wants it so")]
     let check = move |request: &Request, response: Response| {
-        let ticket = request.uri().query().and_then(|query| query.strip_prefix("ticket="));
+        let ticket = request
+            .uri()
+            .query()
+            .and_then(|query| query.strip_prefix("ticket="));
         let is_known = ticket.is_some_and(|ticket| locked(&tickets).tickets.remove(ticket));
         if is_known {
             Ok(response)
@@ -50,7 +53,9 @@ async fn serve(stream: TcpStream, state: Shared) {
     let (orders, mut told) = mpsc::unbounded_channel();
     let count = {
         let mut state = locked(&state);
-        state.connections.retain(|connection| !connection.is_closed());
+        state
+            .connections
+            .retain(|connection| !connection.is_closed());
         state.connected += 1;
         state.connections.len() + 1
     };
