@@ -114,13 +114,13 @@ impl Slack {
     ) -> Result<MessageId, Failure> {
         let body = json!({
             "channel": place.channel,
-            "thread_ts": place.thread,
             "text": notice(&message.text),
             "blocks": blocks(message, Some(key)),
             "parse": "none",
             "unfurl_links": false,
             "unfurl_media": false,
         });
+        let body = in_thread(body, place);
         let answer = self.client.write("chat.postMessage", &body).await?;
         let ts = answer["ts"].as_str();
         ts.map(|ts| MessageId(ts.to_owned()))
@@ -255,9 +255,9 @@ impl Slack {
         let body = json!({
             "files": [{"id": id, "title": file.name}],
             "channel_id": place.channel,
-            "thread_ts": place.thread,
             "blocks": blocks(&Outgoing::plain(name), Some(key)),
         });
+        let body = in_thread(body, place);
         self.client
             .write("files.completeUploadExternal", &body)
             .await?;
@@ -270,9 +270,9 @@ impl Slack {
         let message = Outgoing::plain(Text::plain(text));
         let (notice, blocks) = (notice(&message.text), blocks(&message, None));
         let body = json!({
-            "channel": press.place.channel, "thread_ts": press.place.thread, "user": press.by.id,
-            "text": notice, "blocks": blocks,
+            "channel": press.place.channel, "user": press.by.id, "text": notice, "blocks": blocks,
         });
+        let body = in_thread(body, &press.place);
         let is_told = |told: &Result<(), Failure>| {
             !matches!(told, Err(Failure::Gone(_) | Failure::Refused(_)))
         };
@@ -295,6 +295,14 @@ impl Slack {
         let key = Key(format!("tell_{:032x}", rand::random::<u128>()));
         self.post(&place, &message, &key).await.map(drop)
     }
+}
+
+/// The same, in the thread that the place is, if it is one.
+fn in_thread(mut body: Value, place: &Place) -> Value {
+    if let Some(thread) = &place.thread {
+        body["thread_ts"] = json!(thread);
+    }
+    body
 }
 
 /// An attempt after which nothing is seen yet, whatever became of it: it can be made again.

@@ -15,6 +15,7 @@ use crate::process::{Launch, Program};
 use crate::{RealOpencode, StubModel, eventually, peers, ports};
 
 mod api;
+pub mod bridged;
 mod jobs;
 mod kept;
 mod standstill;

@@ -73,3 +73,16 @@ impl Slack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifest_in_the_documentation_asks_for_what_is_checked() {
+        let guide = include_str!("../../../../docs/bridges.md");
+        for scope in SCOPES {
+            assert!(guide.contains(&format!("         - {scope}\n")), "{scope}");
+        }
+    }
+}

@@ -97,36 +97,30 @@ impl Client {
             .ok_or_else(|| Failure::Unreached("Slack names no websocket of its own".to_owned()))
     }
 
-    /// Sends what a file holds to where Slack wants it; the address is the permission.
+    /// Sends what a file holds to where Slack wants it.
     pub(super) async fn put(&self, url: &str, content: Bytes) -> Result<(), Failure> {
-        let url = self.own_address(url)?;
-        let response = self.http.post(url).body(content).send().await;
-        let response = response.map_err(|error| unanswered(&error))?;
-        let status = response.status();
-        if status.is_success() {
-            return Ok(());
-        }
-        Err(refused_with(
-            status,
-            wait_of(response.headers()),
-            "the file was not taken",
-        ))
+        self.hand_over(url, |request| request.body(content)).await
     }
 
-    /// Answers by an address that Slack gave with a press or a command, which is the permission.
+    /// Answers by an address that came with a press or a command.
     pub(super) async fn respond(&self, url: &str, body: &Value) -> Result<(), Failure> {
-        let url = self.own_address(url)?;
-        let response = self.http.post(url).json(body).send().await;
-        let response = response.map_err(|error| unanswered(&error))?;
+        self.hand_over(url, |request| request.json(body)).await
+    }
+
+    /// Hands something over at an address that Slack gave, which is the permission: there is no token in it.
+    async fn hand_over(
+        &self,
+        url: &str,
+        with: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<(), Failure> {
+        let request = with(self.http.post(self.own_address(url)?));
+        let response = request.send().await.map_err(|error| unanswered(&error))?;
         let status = response.status();
         if status.is_success() {
             return Ok(());
         }
-        Err(refused_with(
-            status,
-            wait_of(response.headers()),
-            "the reply was not taken",
-        ))
+        let wait = wait_of(response.headers());
+        Err(refused_with(status, wait, "it was not taken"))
     }
 
     /// Fetches a file of at most `limit` bytes; our token goes to Slack itself and nowhere else.

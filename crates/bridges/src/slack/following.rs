@@ -23,7 +23,7 @@ const OVERLAP: Duration = Duration::from_mins(10);
 /// How old the beginning of a thread may be in which something new is looked for.
 const LOOKBACK: Duration = Duration::from_hours(14 * 24);
 /// How many pages of a channel or a thread are read.
-const MOST_PAGES: usize = 50;
+const MOST_PAGES: usize = 25;
 /// How many messages a page has: Slack wants no more.
 const PAGE: &str = "200";
 /// How many happenings are taken together.

@@ -1,8 +1,7 @@
 //! A homeserver with a room, and a server whose bridge is in it.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use countersign_testkit::synapse::{MatrixUser, encoded};
+use countersign_testkit::test_server::bridged::{demo_agent, keep_secret};
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
 use countersign_testkit::{HttpFaults, Synapse, TestServer, eventually};
 use serde_json::Value;
@@ -26,8 +25,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// With the demo agent; `channel` are more lines for the channel.
     pub(crate) async fn demo(channel: &str) -> Self {
-        let agents =
-            format!("[[agents]]\nname = 'mine'\ncommand = '{BINARY}'\nargs = ['demo-agent']\n");
+        let agents = demo_agent(BINARY);
         let channel = format!("engine = 'mine'\n{channel}");
         Self::with(Setup::new(BINARY, Engine::None), &agents, &channel).await
     }
@@ -42,10 +40,7 @@ impl Stage {
         mallory.join(&room).await;
         let faults = HttpFaults::start(&synapse.url());
         let secrets = tempfile::tempdir().expect("a folder can be made");
-        let token = secrets.path().join("token");
-        std::fs::write(&token, &bot.token).expect("it can be written");
-        let mode = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(&token, mode).expect("it is ours");
+        let token = keep_secret(secrets.path(), "token", &bot.token);
         let bridge = format!(
             "{agents}[bridges.matrix]\nurl = '{}'\ntoken_file = '{}'\n\
              approvers = [{{ id = '{}', actor = 'alice' }}]\npeople = ['{}']\n\

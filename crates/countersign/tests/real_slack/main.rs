@@ -6,8 +6,9 @@ mod stage;
 use countersign_testkit::fake_slack::{
     ALICE, APP_TOKEN, BOT, BOT_TOKEN, CHANNEL, MALLORY, pings, words,
 };
+use countersign_testkit::test_server::bridged::mortal_agent;
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{HttpFault, StubModel, eventually, peers};
+use countersign_testkit::{HttpFault, StubModel, eventually};
 use serde_json::{Value, json};
 
 use crate::stage::{BINARY, Stage, token};
@@ -186,13 +187,7 @@ async fn asks_go_to_direct_messages_and_are_answered_there() {
 
 #[tokio::test]
 async fn an_agent_that_dies_is_an_error_with_its_last_words() {
-    let agent = peers::scripted_agent();
-    let script = format!(
-        "{}; code=$?; echo 'out of memory, alas' >&2; exit $code",
-        agent.display()
-    );
-    let agents =
-        format!("[[agents]]\nname = 'mortal'\ncommand = '/bin/sh'\nargs = ['-c', {script:?}]\n");
+    let agents = mortal_agent("out of memory, alas");
     let setup = Setup::new(BINARY, Engine::None);
     let stage = Stage::with(setup, &agents, "engine = 'mortal'\n").await;
     let root = stage.mention(ALICE, "die\nEXIT 3");

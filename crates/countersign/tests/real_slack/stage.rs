@@ -1,11 +1,9 @@
 //! A Slack with a channel, and a server whose bridge is in it.
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-
 use countersign_testkit::fake_slack::{
     ALICE, APP_TOKEN, BOT, BOT_TOKEN, CHANNEL, MALLORY, buttons, words,
 };
+use countersign_testkit::test_server::bridged::{demo_agent, keep_secret};
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
 use countersign_testkit::{FakeSlack, HttpFaults, TestServer, eventually};
 use serde_json::Value;
@@ -25,8 +23,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// With the demo agent; `channel` are more lines for the channel.
     pub(crate) async fn demo(channel: &str) -> Self {
-        let agents =
-            format!("[[agents]]\nname = 'mine'\ncommand = '{BINARY}'\nargs = ['demo-agent']\n");
+        let agents = demo_agent(BINARY);
         let channel = format!("engine = 'mine'\n{channel}");
         Self::with(Setup::new(BINARY, Engine::None), &agents, &channel).await
     }
@@ -35,13 +32,15 @@ impl Stage {
         let slack = FakeSlack::start();
         let faults = HttpFaults::start(&slack.url());
         let secrets = tempfile::tempdir().expect("a folder can be made");
-        let [token, app_token] = [("token", BOT_TOKEN), ("app-token", APP_TOKEN)]
-            .map(|(name, secret)| kept(&secrets.path().join(name), secret));
+        let keep = |name, secret| keep_secret(secrets.path(), name, secret);
+        let (token, app_token) = (keep("token", BOT_TOKEN), keep("app-token", APP_TOKEN));
         let bridge = format!(
-            "{agents}[bridges.slack]\nurl = '{}/api'\ntoken_file = '{token}'\napp_token_file = '{app_token}'\n\
+            "{agents}[bridges.slack]\nurl = '{}/api'\ntoken_file = '{}'\napp_token_file = '{}'\n\
              approvers = [{{ id = '{ALICE}', actor = 'alice' }}]\npeople = ['{MALLORY}']\n\
              [[bridges.slack.channels]]\nid = '{CHANNEL}'\n{channel}",
             faults.url(),
+            token.display(),
+            app_token.display(),
         );
         let setup = Setup {
             engine_settings: format!("{}{bridge}", setup.engine_settings),
@@ -196,14 +195,6 @@ pub(crate) fn token(card: &Value) -> String {
         .split_once("!allow ")
         .expect("it says how it is answered");
     rest.chars().take(8).collect()
-}
-
-/// Keeps a secret as the server wants it, and returns where.
-fn kept(path: &Path, secret: &str) -> String {
-    std::fs::write(path, secret).expect("it can be written");
-    let mode = std::fs::Permissions::from_mode(0o600);
-    std::fs::set_permissions(path, mode).expect("it is ours");
-    path.display().to_string()
 }
 
 /// As Slack notes what people write.
