@@ -2,9 +2,8 @@
 
 mod stage;
 
-use countersign_testkit::test_server::bridged::mortal_agent;
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{HttpFault, StubModel, Synapse, eventually};
+use countersign_testkit::{HttpFault, StubModel, Synapse, eventually, peers};
 use serde_json::json;
 
 use crate::stage::{BINARY, Stage, legend, token};
@@ -317,7 +316,13 @@ async fn asks_go_to_direct_messages_then_to_the_next_approver_and_either_answers
 
 #[tokio::test]
 async fn an_agent_that_dies_is_an_error_with_its_last_words() {
-    let agents = mortal_agent("out of memory, alas");
+    let agent = peers::scripted_agent();
+    let script = format!(
+        "{}; code=$?; echo 'out of memory, alas' >&2; exit $code",
+        agent.display()
+    );
+    let agents =
+        format!("[[agents]]\nname = 'mortal'\ncommand = '/bin/sh'\nargs = ['-c', {script:?}]\n");
     let stage = Stage::with(
         Setup::new(BINARY, Engine::None),
         &agents,

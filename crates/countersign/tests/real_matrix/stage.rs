@@ -1,8 +1,7 @@
 //! A homeserver with a room, and a server whose bridge is in it.
 
 use countersign_testkit::synapse::{MatrixUser, encoded};
-use countersign_testkit::test_server::bridged::{demo_agent, keep_secret};
-use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
+use countersign_testkit::test_server::{Bridging, Engine, PATIENCE, Setup};
 use countersign_testkit::{HttpFaults, Synapse, TestServer, eventually};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,7 +24,8 @@ pub(crate) struct Stage {
 impl Stage {
     /// With the demo agent; `channel` are more lines for the channel.
     pub(crate) async fn demo(channel: &str) -> Self {
-        let agents = demo_agent(BINARY);
+        let agents =
+            format!("[[agents]]\nname = 'mine'\ncommand = '{BINARY}'\nargs = ['demo-agent']\n");
         let channel = format!("engine = 'mine'\n{channel}");
         Self::with(Setup::new(BINARY, Engine::None), &agents, &channel).await
     }
@@ -39,21 +39,16 @@ impl Stage {
         bot.join(&room).await;
         mallory.join(&room).await;
         let faults = HttpFaults::start(&synapse.url());
-        let secrets = tempfile::tempdir().expect("a folder can be made");
-        let token = keep_secret(secrets.path(), "token", &bot.token);
-        let bridge = format!(
-            "{agents}[bridges.matrix]\nurl = '{}'\ntoken_file = '{}'\n\
-             approvers = [{{ id = '{}', actor = 'alice' }}]\npeople = ['{}']\n\
-             [[bridges.matrix.channels]]\nid = '{room}'\n{channel}",
-            faults.url(),
-            token.display(),
-            alice.id,
-            mallory.id,
-        );
-        let setup = Setup {
-            engine_settings: format!("{}{bridge}", setup.engine_settings),
-            ..setup
+        let bridging = Bridging {
+            platform: "matrix",
+            url: &faults.url(),
+            token: &bot.token,
+            approver: &alice.id,
+            talker: &mallory.id,
+            channel: &room,
+            lines: channel,
         };
+        let (setup, secrets) = setup.bridged(agents, &bridging);
         let stage = Self {
             server: setup.start().await,
             synapse,

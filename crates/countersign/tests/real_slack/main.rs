@@ -6,9 +6,8 @@ mod stage;
 use countersign_testkit::fake_slack::{
     ALICE, APP_TOKEN, BOT, BOT_TOKEN, CHANNEL, MALLORY, pings, words,
 };
-use countersign_testkit::test_server::bridged::mortal_agent;
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{HttpFault, StubModel, eventually};
+use countersign_testkit::{HttpFault, StubModel, eventually, peers};
 use serde_json::{Value, json};
 
 use crate::stage::{BINARY, Stage, token};
@@ -187,7 +186,13 @@ async fn asks_go_to_direct_messages_and_are_answered_there() {
 
 #[tokio::test]
 async fn an_agent_that_dies_is_an_error_with_its_last_words() {
-    let agents = mortal_agent("out of memory, alas");
+    let agent = peers::scripted_agent();
+    let script = format!(
+        "{}; code=$?; echo 'out of memory, alas' >&2; exit $code",
+        agent.display()
+    );
+    let agents =
+        format!("[[agents]]\nname = 'mortal'\ncommand = '/bin/sh'\nargs = ['-c', {script:?}]\n");
     let setup = Setup::new(BINARY, Engine::None);
     let stage = Stage::with(setup, &agents, "engine = 'mortal'\n").await;
     let root = stage.mention(ALICE, "die\nEXIT 3");

@@ -3,8 +3,7 @@
 use countersign_testkit::fake_slack::{
     ALICE, APP_TOKEN, BOT, BOT_TOKEN, CHANNEL, MALLORY, buttons, words,
 };
-use countersign_testkit::test_server::bridged::{demo_agent, keep_secret};
-use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
+use countersign_testkit::test_server::{Bridging, Engine, PATIENCE, Setup};
 use countersign_testkit::{FakeSlack, HttpFaults, TestServer, eventually};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -23,7 +22,8 @@ pub(crate) struct Stage {
 impl Stage {
     /// With the demo agent; `channel` are more lines for the channel.
     pub(crate) async fn demo(channel: &str) -> Self {
-        let agents = demo_agent(BINARY);
+        let agents =
+            format!("[[agents]]\nname = 'mine'\ncommand = '{BINARY}'\nargs = ['demo-agent']\n");
         let channel = format!("engine = 'mine'\n{channel}");
         Self::with(Setup::new(BINARY, Engine::None), &agents, &channel).await
     }
@@ -31,21 +31,23 @@ impl Stage {
     pub(crate) async fn with(setup: Setup, agents: &str, channel: &str) -> Self {
         let slack = FakeSlack::start();
         let faults = HttpFaults::start(&slack.url());
-        let secrets = tempfile::tempdir().expect("a folder can be made");
-        let keep = |name, secret| keep_secret(secrets.path(), name, secret);
-        let (token, app_token) = (keep("token", BOT_TOKEN), keep("app-token", APP_TOKEN));
-        let bridge = format!(
-            "{agents}[bridges.slack]\nurl = '{}/api'\ntoken_file = '{}'\napp_token_file = '{}'\n\
-             approvers = [{{ id = '{ALICE}', actor = 'alice' }}]\npeople = ['{MALLORY}']\n\
-             [[bridges.slack.channels]]\nid = '{CHANNEL}'\n{channel}",
-            faults.url(),
-            token.display(),
-            app_token.display(),
-        );
-        let setup = Setup {
-            engine_settings: format!("{}{bridge}", setup.engine_settings),
-            ..setup
+        let bridging = Bridging {
+            platform: "slack",
+            url: &format!("{}/api", faults.url()),
+            token: BOT_TOKEN,
+            approver: ALICE,
+            talker: MALLORY,
+            channel: CHANNEL,
+            lines: channel,
         };
+        let (mut setup, secrets) = setup.bridged(agents, &bridging);
+        // Slack alone has a second secret.
+        let app_token = secrets.path().join("app-token");
+        std::fs::copy(secrets.path().join("token"), &app_token).expect("it is as private");
+        std::fs::write(&app_token, APP_TOKEN).expect("it can be written");
+        let begin = "[bridges.slack]\n";
+        let with = format!("{begin}app_token_file = '{}'\n", app_token.display());
+        setup.engine_settings = setup.engine_settings.replacen(begin, &with, 1);
         let stage = Self {
             server: setup.start().await,
             slack,
