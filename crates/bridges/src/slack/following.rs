@@ -125,13 +125,13 @@ impl Slack {
             let known = cursor.as_deref().and_then(Position::read);
             let mut position = known.unwrap_or_else(Position::new);
             let mut is_behind = known.is_some();
-            let mut socket = self.connect().await?;
+            let mut socket = self.connect(1).await?;
             loop {
                 let ended = self.follow_socket(&mut socket, &mut position, is_behind, &me, intake);
                 match ended.await? {
                     Ended::Stopped => return Ok(Stopped),
                     Ended::Renewed => {
-                        let next = self.connect().await?;
+                        let next = self.connect(2).await?;
                         self.hear_last_words(&mut socket, &me, intake).await;
                         socket = next;
                         is_behind = true;
@@ -145,9 +145,9 @@ impl Slack {
         }
     }
 
-    async fn connect(&self) -> Result<Socket, Failure> {
+    async fn connect(&self, ours: u64) -> Result<Socket, Failure> {
         let url = self.client.open_connection().await?;
-        Socket::connect(&url).await
+        Socket::connect(&url, ours).await
     }
 
     async fn follow_socket(

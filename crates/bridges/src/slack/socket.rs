@@ -48,8 +48,8 @@ pub(super) struct Envelope {
 }
 
 impl Socket {
-    /// Connects, and waits until Slack says hello.
-    pub(super) async fn connect(url: &Url) -> Result<Self, Failure> {
+    /// Connects, and waits until Slack says hello; with this one `ours` are open.
+    pub(super) async fn connect(url: &Url, ours: u64) -> Result<Self, Failure> {
         let connected = async {
             let config = WebSocketConfig::default()
                 .max_message_size(Some(BIGGEST))
@@ -63,7 +63,7 @@ impl Socket {
                 heard: now,
                 next_ping: now + PING,
             };
-            socket.wait_for_hello().await?;
+            socket.wait_for_hello(ours).await?;
             Ok(socket)
         };
         let limit = CONNECT_LIMIT + SILENCE;
@@ -71,14 +71,14 @@ impl Socket {
         connected.unwrap_or_else(|_| Err(Failure::Unreached("Slack says no hello".to_owned())))
     }
 
-    async fn wait_for_hello(&mut self) -> Result<(), Failure> {
+    async fn wait_for_hello(&mut self, ours: u64) -> Result<(), Failure> {
         let hello = loop {
             let said = self.read().await?;
             if said["type"] == "hello" {
                 break said;
             }
         };
-        if hello["num_connections"].as_u64() > Some(1) {
+        if hello["num_connections"].as_u64() > Some(ours) {
             // Slack deals out what happens to all connections of an app: another server would get our presses.
             tracing::warn!(
                 bridge = "slack",
@@ -124,6 +124,8 @@ impl Socket {
     async fn read(&mut self) -> Result<Value, Failure> {
         loop {
             let frame = tokio::select! {
+                // What came while we could not listen proves that the other side is alive.
+                biased;
                 frame = self.stream.next() => frame,
                 () = tokio::time::sleep_until(self.next_ping) => {
                     let now = Instant::now();

@@ -393,6 +393,33 @@ async fn what_is_said_while_there_is_no_connection_is_read_up_in_order() {
 }
 
 #[tokio::test]
+async fn however_much_was_said_meanwhile_is_read_up_and_nothing_older() {
+    let stage = OnFake::start();
+    stage
+        .slack
+        .say(ALICE, CHANNEL, None, "before anybody followed");
+    let mut following = stage.following(None).await;
+    let root = stage.slack.say(ALICE, CHANNEL, None, "a thread");
+    following.said_until("a thread").await;
+    stage.slack.cut();
+    following.failure().await;
+    // Several pages of each.
+    let expected: Vec<String> = (0..450).map(|n| format!("word {n}")).collect();
+    for (n, word) in expected.iter().enumerate() {
+        let thread = (n % 2 == 0).then_some(root.as_str());
+        stage.slack.say(ALICE, CHANNEL, thread, word);
+    }
+    let mut next = stage.following(following.cursor.take()).await;
+    stage.slack.say(ALICE, CHANNEL, None, "the end");
+    let mut said = next.said_until("the end").await;
+    said.retain(|said| said != "the end");
+    assert!(!said.contains(&"before anybody followed".to_owned()));
+    // The first batch, which has the first hundred, was taken when it was followed again.
+    assert_eq!(said, expected[expected.len() - said.len()..]);
+    assert!(said.len() >= 350, "{}", said.len());
+}
+
+#[tokio::test]
 async fn a_connection_that_is_to_be_renewed_is_renewed_and_a_silent_one_is_left() {
     let stage = OnFake::start();
     stage.slack.deliver_twice();

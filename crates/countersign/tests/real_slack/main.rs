@@ -90,6 +90,7 @@ async fn a_card_shows_what_will_run_whatever_it_is_and_pings_nobody() {
     for message in stage.slack.of_app(CHANNEL, Some(&root)) {
         let called = pings(&message);
         assert!(called.iter().all(|it| it == ALICE), "{message}");
+        assert_ne!(message["unfolds"], true, "{message}");
     }
 }
 

@@ -263,6 +263,8 @@ fn post(state: &mut State, given: Given<'_>) -> Result<Value, Refusal> {
     if thread.is_string() {
         message["thread_ts"] = thread;
     }
+    // Slack unfolds links unless it is told not to.
+    message["unfolds"] = json!(given.get("unfurl_links") != json!(false));
     let ts = state.put(channel, message.clone());
     Ok(json!({"channel": channel, "ts": ts, "message": message}))
 }
