@@ -19,6 +19,7 @@ pub mod matrix;
 mod saying;
 mod schedules;
 mod settings;
+pub mod slack;
 pub mod telegram;
 pub mod text;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::matrix::Matrix;
+use crate::slack::Slack;
 use crate::telegram::Telegram;
 use crate::{Adapter, Platform};
 
@@ -146,6 +147,13 @@ pub fn adapter_of(settings: &BridgeSettings) -> Result<Arc<dyn Adapter>, UnfitBr
             let url = settings.url.as_deref();
             Ok(Arc::new(Telegram::new(url, settings.token.clone())?))
         }
-        Platform::Discord | Platform::Slack => Err(UnfitBridge::NotBuilt(settings.platform)),
+        Platform::Slack => {
+            let app_token = settings.app_token.clone();
+            let app_token = app_token.ok_or(UnfitBridge::Missing("app_token_file"))?;
+            let channels = settings.channels.iter().map(|it| it.id.clone()).collect();
+            let (url, token) = (settings.url.as_deref(), settings.token.clone());
+            Ok(Arc::new(Slack::new(url, token, app_token, channels)?))
+        }
+        Platform::Discord => Err(UnfitBridge::NotBuilt(settings.platform)),
     }
 }

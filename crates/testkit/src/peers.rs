@@ -77,6 +77,11 @@ pub fn former_opencode_sdk() -> PathBuf {
     installed("node_modules/@opencode-ai/sdk/dist/client.js")
 }
 
+/// Returns the module of Bolt, with which Slack has programs be its apps.
+pub fn bolt() -> PathBuf {
+    installed("node_modules/@slack/bolt/dist/index.js")
+}
+
 /// Returns the official JSON Schema of ACP version 1.
 pub fn acp_schema() -> PathBuf {
     installed("node_modules/@agentclientprotocol/sdk/schema/v1/schema.json")

@@ -7,4 +7,5 @@
 
 mod conformance;
 mod matrix;
+mod slack;
 mod telegram;
