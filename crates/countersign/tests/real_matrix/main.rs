@@ -2,9 +2,11 @@
 
 mod stage;
 
+use std::time::Duration;
+
 use countersign_testkit::test_server::{Engine, PATIENCE, Setup, mortal_agent};
 use countersign_testkit::{HttpFault, StubModel, Synapse, eventually};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::{BINARY, Stage, legend, token};
 
@@ -69,6 +71,44 @@ async fn an_approvers_reaction_runs_the_tool_and_a_strangers_does_nothing() {
     stage.thread_says(&root, "once-more").await;
     let sessions = stage.server.api().get("/api/v1/sessions").await;
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_scheduled_is_said_in_the_room_and_done_in_a_thread_or_as_a_job() {
+    /// The next full minute, and what has to be done then on a busy machine.
+    const SOON: Duration = Duration::from_mins(3);
+    let schedules = "[[schedules]]\nname = 'call'\ncron = '* * * * *'\nprompt = 'SAY it-is-time'\n\
+         bridge = 'matrix'\nchannel = 'ROOM'\n\
+         [[schedules]]\nname = 'chore'\ncron = '* * * * *'\nprompt = 'SAY swept'\nengine = 'mine'\n";
+    let stage = Stage::demo(schedules).await;
+    let root = eventually(SOON, "it is said in the room", async || {
+        let events = stage.alice.events(&stage.room).await;
+        let is_call = |event: &&Value| {
+            let body = event["content"]["body"].as_str().unwrap_or_default();
+            event["sender"] == stage.bot.id.as_str() && body.contains("call: SAY it-is-time")
+        };
+        events
+            .iter()
+            .find(is_call)
+            .map(|event| id(event).to_owned())
+    })
+    .await;
+    stage.thread_says(&root, "it-is-time").await;
+    let api = stage.server.api();
+    eventually(SOON, "the chore is done", async || {
+        let jobs = api.get("/api/v1/jobs?limit=10").await;
+        let jobs = jobs["jobs"].as_array()?.clone();
+        let is_done = |job: &Value| job["title"] == "chore" && job["state"] == "completed";
+        jobs.iter().any(is_done).then_some(())
+    })
+    .await;
+    let listed = api.get("/api/v1/schedules").await;
+    for name in ["call", "chore"] {
+        let schedules = listed["schedules"].as_array().unwrap();
+        let found = schedules.iter().find(|it| it["name"] == name).unwrap();
+        assert_eq!(found["last"]["outcome"]["kind"], "begun", "{found}");
+        assert!(found["next_at"].is_string(), "{found}");
+    }
 }
 
 #[tokio::test]
