@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::discord::Discord;
 use crate::matrix::Matrix;
 use crate::{Adapter, Platform};
 
@@ -141,8 +142,11 @@ pub fn adapter_of(settings: &BridgeSettings) -> Result<Arc<dyn Adapter>, UnfitBr
             let url = settings.url.as_deref().ok_or(UnfitBridge::Missing("url"))?;
             Ok(Arc::new(Matrix::new(url, settings.token.clone())?))
         }
-        Platform::Telegram | Platform::Discord | Platform::Slack => {
-            Err(UnfitBridge::NotBuilt(settings.platform))
+        Platform::Discord => {
+            let channels = settings.channels.iter().map(|channel| channel.id.as_str());
+            let url = settings.url.as_deref();
+            Ok(Arc::new(Discord::new(url, &settings.token, channels)?))
         }
+        Platform::Telegram | Platform::Slack => Err(UnfitBridge::NotBuilt(settings.platform)),
     }
 }

@@ -6,4 +6,5 @@
 )]
 
 mod conformance;
+mod discord;
 mod matrix;
