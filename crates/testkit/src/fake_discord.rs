@@ -78,6 +78,11 @@ impl FakeDiscord {
         self.server.url()
     }
 
+    /// Has files be fetched from `url`, where something stands before it.
+    pub fn be_reached_at(&self, url: &str) {
+        url.clone_into(&mut self.shared.world().url);
+    }
+
     /// The channel in which everybody is.
     pub fn channel(&self) -> String {
         self.shared.world().channel.to_string()

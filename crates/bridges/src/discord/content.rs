@@ -78,7 +78,7 @@ pub(super) fn form(file: &OutgoingFile, key: &Key) -> (String, Bytes) {
         .name
         .replace(|sign: char| sign.is_control() || "\"\\".contains(sign), "_");
     let message = json!({
-        "attachments": [{"id": 0, "filename": name}],
+        "attachments": [{"id": "0", "filename": name}],
         "allowed_mentions": {"parse": []},
     });
     let message = with_key(message, key);

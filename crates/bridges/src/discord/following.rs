@@ -57,8 +57,8 @@ impl Cursor {
         Self {
             session: None,
             resume_url: None,
-            // The first number that Discord gives then.
-            since: milliseconds.saturating_sub(EPOCH) << 22,
+            // Before the first number that Discord gives then.
+            since: (milliseconds.saturating_sub(EPOCH) << 22).saturating_sub(1),
             direct: Vec::new(),
         }
     }

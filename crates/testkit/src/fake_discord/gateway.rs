@@ -28,6 +28,7 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, cut: watc
                 cut.mark_unchanged();
                 connections.spawn(async move {
                     tokio::select! {
+                        biased;
                         // Without a word, as when a cable is pulled.
                         _ = cut.changed() => {}
                         _ = serve(stream, &shared) => {}
