@@ -23,12 +23,13 @@ use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use self::client::{Client, code, refusal, send};
 use self::interactions::Unanswered;
 use crate::adapter::{
     Adapter, Buttons, Capabilities, Failure, Finding, IncomingFile, Key, Length, MessageId,
-    Outgoing, OutgoingFile, Place, Pressed, Reaction, Tone,
+    Outgoing, OutgoingFile, Place, Pressed, Reaction, Sent, Tone,
 };
 use crate::http::{content_of, percent_encoded, too_big, unanswered};
 use crate::intake::{Intake, Stopped};
@@ -41,6 +42,8 @@ const BIGGEST_FILE: u64 = 10 << 20;
 const LONGEST_TITLE: usize = 100;
 /// After so many minutes without a word a thread is put away, and the next word brings it back.
 const PUT_AWAY_AFTER: u32 = 1_440;
+/// Discord knows a message by its nonce for “a few minutes”: so long it certainly does.
+const KNOWN_FOR: Duration = Duration::from_secs(90);
 /// How many channels are remembered.
 const REMEMBERED: usize = 10_000;
 
@@ -54,6 +57,27 @@ pub struct Discord {
     /// Where channels are, as far as it was asked for.
     places: Mutex<HashMap<u64, Place>>,
     unanswered: Unanswered,
+    attempts: Attempts,
+}
+
+/// When each message was first sent that may have been taken, for as long as Discord knows it by its nonce.
+#[derive(Debug, Default)]
+struct Attempts(Mutex<HashMap<String, Instant>>);
+
+impl Attempts {
+    /// Notes an attempt.
+    fn begin(&self, key: &Key) {
+        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        attempts.retain(|_, first| first.elapsed() < KNOWN_FOR);
+        attempts.entry(key.0.clone()).or_insert_with(Instant::now);
+    }
+
+    /// Whether Discord still knows what was sent so.
+    fn is_fresh(&self, key: &Key) -> bool {
+        let attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = attempts.get(&key.0);
+        first.is_some_and(|first| first.elapsed() < KNOWN_FOR)
+    }
 }
 
 impl Discord {
@@ -74,6 +98,7 @@ impl Discord {
             me: OnceCell::new(),
             places: Mutex::default(),
             unanswered: Unanswered::default(),
+            attempts: Attempts::default(),
         })
     }
 
@@ -293,9 +318,24 @@ impl Adapter for Discord {
         Box::pin(async move {
             let path = format!("channels/{}/messages", channel_of(place)?);
             let message = content::with_key(content::message(message), key);
+            self.attempts.begin(key);
             self.post(self.client.call(Method::POST, path).json(&message))
                 .await
         })
+    }
+
+    fn find_sent<'a>(
+        &'a self,
+        _place: &'a Place,
+        key: &'a Key,
+    ) -> BoxFuture<'a, Result<Sent, Failure>> {
+        // Discord finds it when it is sent again, for as long as it knows the nonce: as good as if it had not been sent.
+        let sent = if self.attempts.is_fresh(key) {
+            Sent::No
+        } else {
+            Sent::CannotTell
+        };
+        Box::pin(async move { Ok(sent) })
     }
 
     fn edit<'a>(
@@ -339,6 +379,7 @@ impl Adapter for Discord {
         Box::pin(async move {
             let path = format!("channels/{}/messages", channel_of(place)?);
             let (kind, body) = content::form(file, key);
+            self.attempts.begin(key);
             let request = self.client.call(Method::POST, path);
             self.post(request.header(CONTENT_TYPE, kind).body(body))
                 .await

@@ -4,6 +4,8 @@
 //! where they matter here: three seconds for interactions, nonces, who is pinged, and sessions that are resumed or forgotten.
 
 mod gateway;
+mod interactions;
+mod messages;
 mod rest;
 mod spec;
 mod world;
@@ -127,7 +129,7 @@ impl FakeDiscord {
         let id = world.new_id();
         world.files.insert(id, content.as_bytes().to_vec());
         let mut message = world.new_message(number(channel), number(person), "");
-        let mut attachment = rest::attachment(&world, id, name, content.len());
+        let mut attachment = messages::attachment(&world, id, name, content.len());
         attachment["content_type"] = json!("text/plain; charset=utf-8");
         message["attachments"] = json!([attachment]);
         world.put_message(number(channel), &message, None);

@@ -1,5 +1,7 @@
 //! Discord on a fake that keeps its rules and checks every body with its specification.
 
+mod discord_js;
+
 use std::sync::Arc;
 use std::time::Duration;
 

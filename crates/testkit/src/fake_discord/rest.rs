@@ -1,41 +1,38 @@
 //! The HTTP API: every body is checked with Discord's own specification, what is sent and what is answered.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::world::{Answered, Kind, World};
+use super::interactions::{call_back, follow_up};
+use super::messages::{components, form, is_sound, post};
+use super::world::{Kind, World};
 use super::{Shared, TOKEN, spec};
 
 const BODY_LIMIT: usize = 64 << 20;
-/// The longest message, which the specification does not say for bots.
-const LONGEST: usize = 2_000;
-/// How long an interaction can be answered.
-const TO_ANSWER: Duration = Duration::from_secs(3);
 
 /// A request, read.
-struct Asked {
+pub(super) struct Asked {
     method: Method,
     /// The parts of the path after the version.
     path: Vec<String>,
     query: String,
-    body: Value,
-    files: Vec<(String, Vec<u8>)>,
+    pub(super) body: Value,
+    pub(super) files: Vec<(String, Vec<u8>)>,
 }
 
 /// What is answered: for which operation of the specification, with which status and body.
-type Answer = (&'static str, u16, Value);
+pub(super) type Answer = (&'static str, u16, Value);
 
 /// An error of Discord's, with its number.
-struct Refused(u16, u64, String);
+pub(super) struct Refused(u16, u64, String);
 
-fn refused<T>(status: u16, code: u64, message: &str) -> Result<T, Refused> {
+pub(super) fn refused<T>(status: u16, code: u64, message: &str) -> Result<T, Refused> {
     Err(Refused(status, code, message.to_owned()))
 }
 
@@ -140,39 +137,13 @@ fn percent_decoded(part: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The message of a form, and its files with their names.
-fn form(body: &Bytes, boundary: &str) -> (Value, Vec<(String, Vec<u8>)>) {
-    let (mut message, mut files) = (Value::Null, Vec::new());
-    let mark = format!("--{boundary}");
-    let mut rest = &body[..];
-    let find = |text: &[u8], wanted: &[u8]| text.windows(wanted.len()).position(|it| it == wanted);
-    while let Some(begin) = find(rest, mark.as_bytes()) {
-        rest = &rest[begin + mark.len()..];
-        let (Some(head), Some(end)) = (
-            find(rest, b"\r\n\r\n"),
-            find(rest, format!("\r\n{mark}").as_bytes()),
-        ) else {
-            break;
-        };
-        let header = String::from_utf8_lossy(&rest[..head]).into_owned();
-        let content = &rest[head + 4..end];
-        if header.contains("name=\"payload_json\"") {
-            message = serde_json::from_slice(content).unwrap_or_default();
-        } else if let Some((_, name)) = header.split_once("filename=\"") {
-            let name = name.split('"').next().unwrap_or_default();
-            files.push((name.to_owned(), content.to_vec()));
-        }
-    }
-    (message, files)
-}
-
 fn id(text: &str) -> Result<u64, Refused> {
     text.parse()
         .or_else(|_| refused(400, 50_035, "a part of the path is no number"))
 }
 
 /// The body, if it is as the specification says.
-fn checked(operation: &str, asked: &Asked) -> Result<(), Refused> {
+pub(super) fn checked(operation: &str, asked: &Asked) -> Result<(), Refused> {
     match spec::problem(operation, "request", &asked.body) {
         None => Ok(()),
         Some(problem) => refused(400, 50_035, &format!("Invalid Form Body: {problem}")),
@@ -363,117 +334,6 @@ fn on_message(
     }
 }
 
-fn post(world: &mut World, asked: &Asked, channel: u64) -> Result<Answer, Refused> {
-    let operation = "POST /channels/{channel_id}/messages";
-    checked(operation, asked)?;
-    is_sound(&asked.body)?;
-    let body = &asked.body;
-    let content = body["content"].as_str().unwrap_or_default().trim();
-    if content.is_empty() && asked.files.is_empty() {
-        return refused(400, 50_006, "Cannot send an empty message");
-    }
-    let nonce = body.get("nonce").filter(|nonce| !nonce.is_null());
-    let key = nonce.map(|nonce| (channel, nonce.to_string()));
-    if body["enforce_nonce"] == true
-        && let Some(known) = key.as_ref().and_then(|key| world.nonces.get(key))
-        && let Some(message) = world.message(channel, *known)
-    {
-        return Ok((operation, 200, message));
-    }
-    let mut message = world.new_message(channel, world.bot, content);
-    message["components"] = components(&body["components"]);
-    message["flags"] = json!(body["flags"].as_u64().unwrap_or_default());
-    let mut attachments = Vec::new();
-    for (name, file) in &asked.files {
-        let id = world.new_id();
-        attachments.push(attachment(world, id, name, file.len()));
-        world.files.insert(id, file.clone());
-    }
-    message["attachments"] = json!(attachments);
-    let pinged = pings(world, content, &body["allowed_mentions"]);
-    let id = world.put_message(channel, &message, nonce);
-    world.pings.insert(id, pinged);
-    if let Some(key) = key {
-        world.nonces.insert(key, id);
-    }
-    if let Some(nonce) = nonce {
-        message["nonce"] = nonce.clone();
-    }
-    Ok((operation, 200, message))
-}
-
-pub(super) fn attachment(world: &World, id: u64, name: &str, size: usize) -> Value {
-    let url = format!("{}/attachments/{id}/{name}", world.url);
-    json!({"id": id.to_string(), "filename": name, "size": size, "url": url, "proxy_url": url})
-}
-
-/// What the specification does not say, and Discord does.
-fn is_sound(body: &Value) -> Result<(), Refused> {
-    let content = body["content"].as_str().unwrap_or_default();
-    if content.chars().count() > LONGEST {
-        return refused(400, 50_035, "Must be 2000 or fewer in length.");
-    }
-    let rows = body["components"].as_array().cloned().unwrap_or_default();
-    let mut ids = Vec::new();
-    for row in &rows {
-        let buttons = row["components"].as_array().cloned().unwrap_or_default();
-        if buttons.is_empty() || buttons.len() > 5 {
-            return refused(400, 50_035, "Must be between 1 and 5 in length.");
-        }
-        ids.extend(buttons.iter().map(|button| button["custom_id"].to_string()));
-    }
-    let count = ids.len();
-    ids.sort();
-    ids.dedup();
-    if rows.len() > 5 || ids.len() < count {
-        return refused(400, 50_035, "Component custom id cannot be duplicated");
-    }
-    Ok(())
-}
-
-/// Components as they are answered: each with its number.
-fn components(sent: &Value) -> Value {
-    let mut next = 0;
-    let mut numbered = |component: &Value| {
-        next += 1;
-        let mut component = component.clone();
-        component["id"] = json!(next);
-        component
-    };
-    let rows = sent.as_array().cloned().unwrap_or_default();
-    let rows: Vec<Value> = rows
-        .iter()
-        .map(|row| {
-            let mut row = numbered(row);
-            let inner = row["components"].as_array().cloned().unwrap_or_default();
-            row["components"] = json!(inner.iter().map(&mut numbered).collect::<Vec<_>>());
-            row
-        })
-        .collect();
-    json!(rows)
-}
-
-/// Whom a message pings, by Discord's rules for what may be meant.
-fn pings(world: &World, content: &str, allowed: &Value) -> Vec<String> {
-    let is_parsed = |what: &str| match allowed["parse"].as_array() {
-        Some(parse) => parse.iter().any(|it| it == what),
-        None => allowed.is_null(),
-    };
-    let mut pings = Vec::new();
-    for name in ["@everyone", "@here"] {
-        pings.extend((is_parsed("everyone") && content.contains(name)).then(|| name.to_owned()));
-    }
-    if is_parsed("roles") && content.contains("<@&") {
-        pings.push("a role".to_owned());
-    }
-    let named = allowed["users"].as_array().cloned().unwrap_or_default();
-    for person in world.people.keys().map(u64::to_string) {
-        let may = is_parsed("users") || named.iter().any(|id| *id == *person);
-        pings.extend((may && content.contains(&format!("<@{person}>"))).then_some(person));
-    }
-    pings
-}
-
 fn threads(world: &World, put_away: bool) -> Value {
     let is_wanted =
         |kind: Kind| matches!(kind, Kind::Thread { archived, .. } if archived == put_away);
@@ -507,65 +367,4 @@ fn commands(world: &mut World) -> Value {
         commands.push(command);
     }
     json!(commands)
-}
-
-fn call_back(
-    world: &mut World,
-    asked: &Asked,
-    interaction: u64,
-    token: &str,
-) -> Result<Answer, Refused> {
-    let operation = "POST /interactions/{interaction_id}/{interaction_token}/callback";
-    checked(operation, asked)?;
-    let found = world
-        .interactions
-        .get_mut(&interaction)
-        .filter(|it| it.token == token);
-    let Some(found) = found else {
-        return refused(404, 10_062, "Unknown interaction");
-    };
-    if found.answered.is_some() {
-        return refused(400, 40_060, "Interaction has already been acknowledged.");
-    }
-    if found.begun.elapsed() > TO_ANSWER || world.given_up.contains(&interaction) {
-        return refused(404, 10_062, "Unknown interaction");
-    }
-    is_sound(&asked.body["data"])?;
-    let kind = asked.body["type"].as_u64().unwrap_or_default();
-    found.answered = Some(Answered {
-        kind,
-        after: found.begun.elapsed(),
-    });
-    if kind == 4 {
-        let person = found.person;
-        whisper(world, person, &asked.body["data"]);
-    }
-    Ok((operation, 204, Value::Null))
-}
-
-fn follow_up(world: &mut World, asked: &Asked, token: &str) -> Result<Answer, Refused> {
-    let operation = "POST /webhooks/{webhook_id}/{webhook_token}";
-    checked(operation, asked)?;
-    let found = world.interactions.values().find(|it| it.token == token);
-    match found.filter(|it| it.answered.is_some()).map(|it| it.person) {
-        None => refused(404, 10_015, "Unknown Webhook"),
-        Some(person) => {
-            whisper(world, person, &asked.body);
-            Ok((operation, 204, Value::Null))
-        }
-    }
-}
-
-/// Notes what only somebody sees. What everybody would see is against what a reply is for.
-fn whisper(world: &mut World, person: u64, body: &Value) {
-    let content = body["content"].as_str().unwrap_or_default().to_owned();
-    if body["flags"].as_u64().unwrap_or_default() & (1 << 6) == 0 {
-        world
-            .violations
-            .push(format!("everybody sees a reply: {content}"));
-    }
-    if !pings(world, &content, &body["allowed_mentions"]).is_empty() {
-        world.violations.push(format!("a reply pings: {content}"));
-    }
-    world.whispers.push((person, content));
 }
