@@ -81,8 +81,8 @@ impl Attempts {
 }
 
 impl Discord {
-    /// Talks to Discord, or to what is at `url`, with this bot's token. After an absence that Discord does not remember,
-    /// what was said in these channels and their threads is read.
+    /// Talks to Discord, or to what is at `url`, with this bot's token. Nothing is heard of other channels than these and
+    /// their threads; after an absence that Discord does not remember, what was said in them is read.
     pub fn new<'a>(
         url: Option<&str>,
         token: &Secret,
@@ -136,6 +136,12 @@ impl Discord {
         }
         places.insert(channel, place.clone());
         Ok(Some(place))
+    }
+
+    /// Whether anything is done there.
+    fn is_for(&self, place: &Place) -> bool {
+        let channel = place.channel.parse();
+        channel.is_ok_and(|channel| self.channels.contains(&channel))
     }
 
     fn places(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Place>> {

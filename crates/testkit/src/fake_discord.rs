@@ -90,6 +90,14 @@ impl FakeDiscord {
         self.shared.world().channel.to_string()
     }
 
+    /// Makes another channel, which the bot sees too.
+    pub fn other_channel(&self) -> String {
+        self.shared
+            .world()
+            .new_channel(Kind::Text, "other")
+            .to_string()
+    }
+
     /// What the bot is called.
     pub fn bot(&self) -> String {
         self.shared.world().bot.to_string()

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use countersign_core::time::{Clock, Timestamp};
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,7 @@ const TRIES: u32 = 2;
 /// Discord's numbers grow with time, within so much.
 const SKEW: Duration = Duration::from_secs(10);
 /// How many direct conversations are remembered, the newest ones.
-const DIRECT: usize = 500;
+const DIRECT: usize = 100;
 /// When Discord's time began, in milliseconds.
 const EPOCH: u64 = 1_420_070_400_000;
 
@@ -86,6 +87,8 @@ impl Cursor {
 enum Heard {
     Nothing,
     Stopped,
+    /// A command in a channel that we are not for.
+    Elsewhere(Handle),
     /// Something to take in, and what a reply is bound to.
     Happened(Vec<Happening>, Option<Handle>),
 }
@@ -131,6 +134,10 @@ impl Discord {
             let (happenings, handle) = match self.hear(&event, &mut cursor, me, intake).await? {
                 Heard::Nothing => continue,
                 Heard::Stopped => return Ok(Stopped),
+                Heard::Elsewhere(handle) => {
+                    late.push(Box::pin(self.turn_away(handle)) as BoxFuture<'_, ()>);
+                    continue;
+                }
                 Heard::Happened(happenings, handle) => (happenings, handle),
             };
             let Some(cursor) = cursor.as_mut() else {
@@ -141,7 +148,9 @@ impl Discord {
             if intake.take(happenings, cursor.text()).await.is_err() {
                 return Ok(Stopped);
             }
-            late.extend(handle.map(|handle| self.answer_in_time(handle)));
+            if let Some(handle) = handle {
+                late.push(Box::pin(self.answer_in_time(handle)));
+            }
         }
     }
 
@@ -174,6 +183,10 @@ impl Discord {
                 let Some((place, is_direct)) = self.place_of_event(data).await? else {
                     return Ok(Heard::Nothing);
                 };
+                if !is_direct && !self.is_for(&place) {
+                    // What is said elsewhere is none of our business, and is kept nowhere.
+                    return Ok(Heard::Nothing);
+                }
                 let direct = number(&data["channel_id"]).filter(|_| is_direct);
                 cursor.saw(number(&data["id"]).unwrap_or_default(), direct);
                 match events::message(data, place, is_direct, me) {
@@ -185,7 +198,9 @@ impl Discord {
                 let Some((place, is_direct)) = self.place_of_event(data).await? else {
                     return Ok(Heard::Nothing);
                 };
+                let is_ours = is_direct || self.is_for(&place);
                 match events::interaction(data, place, is_direct) {
+                    Some((_, handle)) if !is_ours => Heard::Elsewhere(handle),
                     Some((happening, handle)) => {
                         self.owe(&handle);
                         Heard::Happened(vec![happening], Some(handle))

@@ -105,6 +105,15 @@ impl Discord {
         }
     }
 
+    /// Answers a command in a channel that we are not for: Discord offers them everywhere.
+    pub(super) async fn turn_away(&self, handle: Handle) {
+        let whisper = content::whisper("Nothing is done in this channel.");
+        let reply = json!({"type": SAYS, "data": whisper});
+        if let Err(refusal) = self.call_back(&handle, &reply).await {
+            tracing::info!(bridge = "discord", failure = %refusal.failure, "somebody could not be told");
+        }
+    }
+
     async fn call_back(
         &self,
         handle: &Handle,

@@ -481,6 +481,30 @@ async fn who_pressed_while_nobody_followed_is_told_directly() {
 }
 
 #[tokio::test]
+async fn nothing_is_heard_of_other_channels_and_commands_there_are_turned_away() {
+    let stage = OnFake::start();
+    let mut follower = Follower::now(stage.adapter()).await;
+    let (discord, channel, other) = (
+        &stage.discord,
+        stage.discord.channel(),
+        stage.discord.other_channel(),
+    );
+    discord.say(&stage.alice, &other, "a secret", true);
+    let command = discord.command(&stage.alice, &other, "status", &[]);
+    discord.say(&stage.alice, &channel, "to us", true);
+    assert_eq!(follower.said_until("to us").await, ["to us"]);
+    let answered = eventually(PATIENCE, "it is answered", async || {
+        discord.answer_to(&command)
+    })
+    .await;
+    assert_eq!(answered.kind, 4);
+    assert_eq!(
+        discord.whispers(&stage.alice),
+        ["Nothing is done in this channel."]
+    );
+}
+
+#[tokio::test]
 async fn the_check_says_what_is_missing() {
     let stage = OnFake::start();
     let channels = [stage.discord.channel()];
