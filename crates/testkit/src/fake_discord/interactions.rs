@@ -18,7 +18,7 @@ pub(super) fn call_back(
     token: &str,
 ) -> Result<Answer, Refused> {
     let operation = "POST /interactions/{interaction_id}/{interaction_token}/callback";
-    checked(operation, asked)?;
+    checked(world, operation, asked)?;
     let found = world
         .interactions
         .get_mut(&interaction)
@@ -47,7 +47,7 @@ pub(super) fn call_back(
 
 pub(super) fn follow_up(world: &mut World, asked: &Asked, token: &str) -> Result<Answer, Refused> {
     let operation = "POST /webhooks/{webhook_id}/{webhook_token}";
-    checked(operation, asked)?;
+    checked(world, operation, asked)?;
     let found = world.interactions.values().find(|it| it.token == token);
     match found.filter(|it| it.answered.is_some()).map(|it| it.person) {
         None => refused(404, 10_015, "Unknown Webhook"),

@@ -37,7 +37,7 @@ pub(super) fn form(body: &Bytes, boundary: &str) -> (Value, Vec<(String, Vec<u8>
 
 pub(super) fn post(world: &mut World, asked: &Asked, channel: u64) -> Result<Answer, Refused> {
     let operation = "POST /channels/{channel_id}/messages";
-    checked(operation, asked)?;
+    checked(world, operation, asked)?;
     is_sound(&asked.body)?;
     let body = &asked.body;
     let content = body["content"].as_str().unwrap_or_default().trim();

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::interactions::{call_back, follow_up};
 use super::messages::{components, form, is_sound, post};
+use super::spec::Fault;
 use super::world::{Kind, World};
 use super::{Shared, TOKEN, spec};
 
@@ -62,7 +63,7 @@ pub(super) async fn handle(State(shared): State<Arc<Shared>>, request: Request) 
     let mut world = shared.world();
     match answer(&mut world, &shared.gateway, &asked) {
         Ok((operation, status, body)) => {
-            if let Some(problem) = spec::problem(operation, &status.to_string(), &body) {
+            if let Some(problem) = spec::problem(operation, status, &body) {
                 world.violations.push(problem);
             }
             let status = StatusCode::from_u16(status).expect("it is a status");
@@ -142,11 +143,17 @@ fn id(text: &str) -> Result<u64, Refused> {
         .or_else(|_| refused(400, 50_035, "a part of the path is no number"))
 }
 
-/// The body, if it is as the specification says.
-pub(super) fn checked(operation: &str, asked: &Asked) -> Result<(), Refused> {
-    match spec::problem(operation, "request", &asked.body) {
+/// Refuses a body that is not as the specification says, and notes what Discord would ignore.
+pub(super) fn checked(world: &mut World, operation: &str, asked: &Asked) -> Result<(), Refused> {
+    match spec::fault(operation, &asked.body) {
         None => Ok(()),
-        Some(problem) => refused(400, 50_035, &format!("Invalid Form Body: {problem}")),
+        Some(Fault::Unknown(problem)) => {
+            world.violations.push(problem);
+            Ok(())
+        }
+        Some(Fault::Refused(problem)) => {
+            refused(400, 50_035, &format!("Invalid Form Body: {problem}"))
+        }
     }
 }
 
@@ -168,12 +175,12 @@ fn answer(world: &mut World, gateway: &str, asked: &Asked) -> Result<Answer, Ref
         ("GET", ["applications", "@me"]) => Ok(("GET /applications/@me", 200, application(world))),
         ("PUT", ["applications", _, "commands"]) => {
             let operation = "PUT /applications/{application_id}/commands";
-            checked(operation, asked)?;
+            checked(world, operation, asked)?;
             world.commands = asked.body.clone();
             Ok((operation, 200, commands(world)))
         }
         ("POST", ["users", "@me", "channels"]) => {
-            checked("POST /users/@me/channels", asked)?;
+            checked(world, "POST /users/@me/channels", asked)?;
             let person = id(asked.body["recipient_id"].as_str().unwrap_or_default())?;
             if !world.people.contains_key(&person) {
                 return refused(400, 50_033, "Invalid Recipient(s)");
@@ -263,7 +270,7 @@ fn on_message(
         )),
         ("PATCH", []) => {
             let operation = "PATCH /channels/{channel_id}/messages/{message_id}";
-            checked(operation, asked)?;
+            checked(world, operation, asked)?;
             if found["author"]["id"] != world.bot.to_string().as_str() {
                 return refused(
                     403,
@@ -290,7 +297,7 @@ fn on_message(
         }
         ("POST", ["threads"]) => {
             let operation = "POST /channels/{channel_id}/messages/{message_id}/threads";
-            checked(operation, asked)?;
+            checked(world, operation, asked)?;
             if world.channels.contains_key(&message) {
                 return refused(
                     400,

@@ -281,6 +281,11 @@ impl World {
         }
         let is_direct = matches!(at.kind, Kind::Direct { .. });
         let mut event = message.clone();
+        event["channel_type"] = json!(match at.kind {
+            Kind::Text => 0,
+            Kind::Thread { .. } => 11,
+            Kind::Direct { .. } => 1,
+        });
         if let Some(nonce) = nonce {
             event["nonce"] = nonce.clone();
         }
