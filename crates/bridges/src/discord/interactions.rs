@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::client::{code, send};
-use super::{Discord, content, known};
+use super::{Discord, content};
 use crate::adapter::{Adapter as _, Failure, Key, Outgoing, Pressed, Tone};
 use crate::text::Text;
 
@@ -152,7 +152,6 @@ impl Discord {
                 return Err(refused);
             }
         }
-        known(&press.by.id)?;
         let place = self.find_direct(&press.by.id).await?;
         let message = Outgoing::plain(Text::plain(text));
         let key = Key(format!("tell_{:032x}", rand::random::<u128>()));
