@@ -10,6 +10,7 @@ mod asks;
 mod bridge;
 mod card;
 mod commands;
+pub mod discord;
 mod files;
 mod http;
 mod inbox;

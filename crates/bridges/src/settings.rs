@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::discord::Discord;
 use crate::matrix::Matrix;
 use crate::slack::Slack;
 use crate::telegram::Telegram;
@@ -120,9 +121,6 @@ impl fmt::Debug for Secret {
 /// Why a bridge cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnfitBridge {
-    /// The platform is not built in.
-    #[error("a bridge to {0} is not built yet")]
-    NotBuilt(Platform),
     /// Something has to be said.
     #[error("`{0}` is missing")]
     Missing(&'static str),
@@ -154,6 +152,10 @@ pub fn adapter_of(settings: &BridgeSettings) -> Result<Arc<dyn Adapter>, UnfitBr
             let (url, token) = (settings.url.as_deref(), settings.token.clone());
             Ok(Arc::new(Slack::new(url, token, app_token, channels)?))
         }
-        Platform::Discord => Err(UnfitBridge::NotBuilt(settings.platform)),
+        Platform::Discord => {
+            let channels = settings.channels.iter().map(|channel| channel.id.as_str());
+            let url = settings.url.as_deref();
+            Ok(Arc::new(Discord::new(url, &settings.token, channels)?))
+        }
     }
 }

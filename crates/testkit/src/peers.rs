@@ -112,6 +112,11 @@ pub fn grammy() -> PathBuf {
     installed("node_modules/grammy/out/mod.js")
 }
 
+/// Returns the module of discord.js, a library for bots on Discord.
+pub fn discord_js() -> PathBuf {
+    installed("node_modules/discord.js/src/index.js")
+}
+
 /// Returns the scripted stand-in for the opencode program, and panics when it is not built.
 pub fn scripted_opencode() -> PathBuf {
     built("scripted-opencode")
