@@ -349,3 +349,41 @@ async fn a_prompt_that_waits_is_taken_back_or_said_and_never_both() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_prompt_on_its_way_cannot_be_taken_back_and_is_sent_again_until_the_engine_has_it() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let mut turns = Vec::new();
+        for second in 1..=2 {
+            let turn = TurnId::generate(at(second));
+            let begun = store.begin_turn(scene.workspace, scene.turn(turn), &scene.ada, at(second));
+            begun.await.unwrap();
+            turns.push(turn);
+        }
+        let unsent = async || {
+            let unsent = store.unsent_turns(scene.workspace, Session::OPENCODE);
+            let unsent = unsent.await.unwrap().into_iter().map(|turn| turn.id);
+            unsent.collect::<Vec<_>>()
+        };
+        let take_back = async |turn| {
+            let taken =
+                store.take_turn_back(scene.workspace, scene.session, turn, &scene.bob, at(9));
+            taken.await.unwrap()
+        };
+        assert!(store.is_turn_waiting(turns[0]).await.unwrap());
+        assert!(store.send_off_turn(turns[0], at(3)).await.unwrap());
+        assert!(!store.is_turn_waiting(turns[0]).await.unwrap());
+        assert!(!take_back(turns[0]).await);
+        assert_eq!(unsent().await, turns, "whether it arrived is not known");
+        // The server died before the engine took it: it is sent off again.
+        assert!(store.send_off_turn(turns[0], at(4)).await.unwrap());
+        store.mark_turn_sent(turns[0], at(5)).await.unwrap();
+        assert_eq!(unsent().await, [turns[1]]);
+
+        assert!(take_back(turns[1]).await);
+        assert!(!store.send_off_turn(turns[1], at(10)).await.unwrap());
+        assert_eq!(unsent().await, []);
+    })
+    .await;
+}
