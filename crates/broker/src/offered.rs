@@ -40,6 +40,10 @@ impl Broker {
             told.set(&SettingName::Mode, &agent);
         }
         if let Some(spoke) = kept.models {
+            let usage = told.usage.as_mut().filter(|usage| usage.size == 0);
+            if let Some((usage, size)) = usage.zip(offers.context_of(&spoke.current)) {
+                usage.size = size;
+            }
             told.set(&SettingName::Model, &SettingValue::Selected(spoke.current));
         }
         for choice in self.store.choices(session.id).await? {

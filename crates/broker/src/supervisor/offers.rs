@@ -32,6 +32,12 @@ impl Link {
         Ok(offers)
     }
 
+    /// The same, if it was read lately and nobody is about to read it.
+    pub(super) fn known_offers(&self, directory: &str) -> Option<Arc<Offers>> {
+        let kept = self.offers.try_lock().ok()?;
+        kept.get(directory).map(|(_, offers)| Arc::clone(offers))
+    }
+
     /// The engine has read its configuration anew.
     pub(crate) async fn forget_offers(&self) {
         self.offers.lock().await.clear();

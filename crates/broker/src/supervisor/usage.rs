@@ -26,13 +26,12 @@ impl EngineRun {
             .as_deref()
             .zip(message.model_id.as_deref());
         let model = model.map(|(provider, model)| format!("{provider}/{model}"));
-        // How much fits is not worth failing for.
-        let offers = self
-            .link
-            .offers(&session.directory)
-            .await
-            .unwrap_or_default();
-        let size = model.as_deref().and_then(|it| offers.context_of(it));
+        // Nothing is asked of the engine here, for asks may be next: where it is not known, whoever looks finds it out.
+        let offers = self.link.known_offers(&session.directory);
+        let size = model
+            .as_deref()
+            .zip(offers)
+            .and_then(|(model, offers)| offers.context_of(model));
         self.note_told(session, |told| {
             let cost = told.usage.take().and_then(|usage| usage.cost);
             told.usage = Some(Usage {
