@@ -16,9 +16,14 @@ struct Schema {
 }
 
 impl Schema {
-    /// Nothing where no database was started.
+    /// Nothing where no database was started, which is said.
     fn make(purpose: &str) -> Option<Self> {
-        let server = std::env::var("COUNTERSIGN_TEST_POSTGRES").ok()?;
+        let Ok(server) = std::env::var("COUNTERSIGN_TEST_POSTGRES") else {
+            eprintln!(
+                "left out: COUNTERSIGN_TEST_POSTGRES is not set (`cargo xtask test` sets it)"
+            );
+            return None;
+        };
         let schema = Self {
             server,
             name: format!("program_{purpose}_{}", std::process::id()),
@@ -33,6 +38,15 @@ impl Schema {
             "{}{separator}options=-csearch_path%3D{}",
             self.server, self.name
         )
+    }
+
+    /// Starts the whole program on it.
+    async fn serve(&self) -> TestServer {
+        let mut setup = Setup::new(BINARY, Engine::Scripted);
+        setup.arguments = vec!["--database".to_owned(), self.url()];
+        let server = setup.start().await;
+        server.api().wait_for_engine().await;
+        server
     }
 
     fn run(&self, statement: &str) {
@@ -62,13 +76,9 @@ async fn answered(server: &TestServer, ask: &Value) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ask_is_answered_and_delivered_and_survives_a_kill() {
     let Some(schema) = Schema::make("journey") else {
-        eprintln!("left out: COUNTERSIGN_TEST_POSTGRES is not set (`cargo xtask test` sets it)");
         return;
     };
-    let mut setup = Setup::new(BINARY, Engine::Scripted);
-    setup.arguments = vec!["--database".to_owned(), schema.url()];
-    let mut server = setup.start().await;
-    server.api().wait_for_engine().await;
+    let mut server = schema.serve().await;
 
     let session = server.api().start_and_prompt("ASK 1").await;
     let ask = server.api().wait_for_ask_of(&session).await;
@@ -104,13 +114,9 @@ const LONGEST_SEARCH: Duration = Duration::from_secs(10);
 #[tokio::test(flavor = "multi_thread")]
 async fn words_are_looked_for_in_a_hundred_thousand_pieces_within_bounds() {
     let Some(schema) = Schema::make("search") else {
-        eprintln!("left out: COUNTERSIGN_TEST_POSTGRES is not set (`cargo xtask test` sets it)");
         return;
     };
-    let mut setup = Setup::new(BINARY, Engine::Scripted);
-    setup.arguments = vec!["--database".to_owned(), schema.url()];
-    let mut server = setup.start().await;
-    server.api().wait_for_engine().await;
+    let mut server = schema.serve().await;
     let session = server.api().start_session().await;
     let filler = "what an agent says while it works on something ".repeat(8);
     schema.run(&format!(

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::backend::each_backend;
 use super::scene::{Scene, at};
-use crate::NewTurn;
+use crate::{NewTurn, Store};
 
 fn text(words: &str) -> Item {
     Item::Text {
@@ -309,17 +309,23 @@ async fn a_piece_says_when_it_was_last_rewritten() {
     .await;
 }
 
+/// Two prompts of Ada's that wait, one after the other.
+async fn two_turns(store: &Store, scene: &Scene) -> Vec<TurnId> {
+    let mut turns = Vec::new();
+    for second in 1..=2 {
+        let turn = TurnId::generate(at(second));
+        let begun = store.begin_turn(scene.workspace, scene.turn(turn), &scene.ada, at(second));
+        begun.await.unwrap();
+        turns.push(turn);
+    }
+    turns
+}
+
 #[tokio::test]
 async fn a_prompt_that_waits_is_taken_back_or_said_and_never_both() {
     each_backend(async |store| {
         let scene = Scene::new(&store).await;
-        let mut turns = Vec::new();
-        for second in 1..=2 {
-            let turn = TurnId::generate(at(second));
-            let begun = store.begin_turn(scene.workspace, scene.turn(turn), &scene.ada, at(second));
-            begun.await.unwrap();
-            turns.push(turn);
-        }
+        let turns = two_turns(&store, &scene).await;
         let queued = async || {
             let queued = store.queued_turns(scene.session).await.unwrap();
             let queued = queued.into_iter().map(|turn| (turn.turn, turn.by));
@@ -354,13 +360,7 @@ async fn a_prompt_that_waits_is_taken_back_or_said_and_never_both() {
 async fn a_prompt_on_its_way_cannot_be_taken_back_and_is_sent_again_until_the_engine_has_it() {
     each_backend(async |store| {
         let scene = Scene::new(&store).await;
-        let mut turns = Vec::new();
-        for second in 1..=2 {
-            let turn = TurnId::generate(at(second));
-            let begun = store.begin_turn(scene.workspace, scene.turn(turn), &scene.ada, at(second));
-            begun.await.unwrap();
-            turns.push(turn);
-        }
+        let turns = two_turns(&store, &scene).await;
         let unsent = async || {
             let unsent = store.unsent_turns(scene.workspace, Session::OPENCODE);
             let unsent = unsent.await.unwrap().into_iter().map(|turn| turn.id);
