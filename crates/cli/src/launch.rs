@@ -40,6 +40,13 @@ pub fn is_served(data: &Path) -> bool {
         .is_some_and(|server| UnixStream::connect(&server.socket).is_ok())
 }
 
+/// Whether a server has said that it answers, and its process is there: it may be another's by now.
+pub(crate) fn should_be_served(surroundings: &Surroundings) -> bool {
+    let data = surroundings.data.as_deref();
+    let server = data.and_then(|data| ServerFile::read(data).ok().flatten());
+    server.is_some_and(|server| server.process_is_alive())
+}
+
 /// Makes sure that a server answers, and starts one if none does; tells whether it did.
 pub(crate) async fn ensure(surroundings: &Surroundings) -> anyhow::Result<bool> {
     let no_server = |sentence: &str| anyhow::Error::new(Failure::NoServer(sentence.to_owned()));

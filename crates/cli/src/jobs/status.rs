@@ -39,19 +39,19 @@ pub struct Status {
 }
 
 pub(crate) async fn run(call: &mut Call<'_>, arguments: Status) -> anyhow::Result<Exit> {
-    let connection = call.connect_or_start().await?;
     let directory = lookup::directory(call, arguments.cwd.as_deref())?;
     let root = lookup::root(&directory);
     let root = root.to_string_lossy();
     if let Some(id) = &arguments.id {
-        return one(call, connection, &arguments, id, &root).await;
+        return one(call, &arguments, id, &root).await;
     }
     let listed = if arguments.all {
         Listed::All
     } else {
         Listed::AtAGlance(&directory)
     };
-    let jobs = lookup::list(&connection, listed).await?;
+    let listing = async |connection: &Connection| lookup::list(connection, listed).await;
+    let (_, jobs) = call.read_or_start(listing).await?;
     let most = if arguments.all { usize::MAX } else { RECENT };
     let snapshot = Snapshot::of(&jobs, most);
     let now = call.clock.now();
@@ -67,12 +67,13 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Status) -> anyhow::Resul
 
 async fn one(
     call: &mut Call<'_>,
-    connection: Connection,
     arguments: &Status,
     id: &str,
     root: &str,
 ) -> anyhow::Result<Exit> {
-    let view = match lookup::find(&connection, id).await? {
+    let finding = async |connection: &Connection| lookup::find(connection, id).await;
+    let (connection, found) = call.read_or_start(finding).await?;
+    let view = match found {
         Found::Job(reply) => reply.value,
         // Scripts that watch a job rely on an answer here.
         Found::Unknown => {

@@ -11,6 +11,7 @@ use super::{lookup, result, shape};
 use crate::Call;
 use crate::connection::{Connection, Reply};
 use crate::exit::{Exit, Failure};
+use crate::launch;
 
 /// How long one request waits: less than any proxy on the way would.
 const ONE_REQUEST: Duration = Duration::from_secs(25);
@@ -97,6 +98,24 @@ pub(super) async fn until_ended(
 }
 
 impl Call<'_> {
+    /// Reads from the server that should be there, and only if that comes to nothing makes sure of one and reads from it:
+    /// to look first takes about as long as to read.
+    pub(super) async fn read_or_start<T>(
+        &mut self,
+        reading: impl AsyncFn(&Connection) -> anyhow::Result<T>,
+    ) -> anyhow::Result<(Connection, T)> {
+        if self.may_start() && launch::should_be_served(self.surroundings) {
+            let connection = self.connect()?;
+            match reading(&connection).await {
+                Err(error) if !is_refusal(&error) => {}
+                read => return Ok((connection, read?)),
+            }
+        }
+        let connection = self.connect_or_start().await?;
+        let read = reading(&connection).await?;
+        Ok((connection, read))
+    }
+
     /// A request came to nothing with `error`. If the server said no, that is it: it would say so again. Else it may have
     /// died; then another one is started, and the way to it returned.
     pub(super) async fn survive(

@@ -6,7 +6,7 @@ use countersign_testkit::eventually;
 use countersign_testkit::test_server::PATIENCE;
 use rustix::process::{Pid, getsid};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
-use tokio::process::ChildStdout;
+use tokio::process::{ChildStdout, Command};
 
 use crate::place::{Place, end_of, is_there, server_of};
 
@@ -94,6 +94,30 @@ async fn a_server_without_anything_to_do_ends_and_the_next_command_starts_anothe
     told(&mut lines, &next).await;
     place.run(&["cancel", &next]).await.expect_success();
     told(&mut lines, &format!("{next} TERMINAL=cancelled")).await;
+}
+
+#[tokio::test]
+async fn a_killed_servers_number_that_is_another_process_by_now_is_not_taken_for_a_server() {
+    let place = Place::new();
+    let id = place.begin(&[], "WAIT").await;
+    let killed = place.server().expect("it serves");
+    place.kill_server().await;
+    let mut other = Command::new("sleep")
+        .arg("600")
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let file = place.data().join("server.json");
+    let left = std::fs::read_to_string(&file).unwrap();
+    let pid = other.id().unwrap().to_string();
+    std::fs::write(&file, left.replacen(&killed.to_string(), &pid, 1)).unwrap();
+    let told = place.run(&["status", &id, "--json"]).await;
+    assert_eq!(told.expect_success().json()["job"]["id"], id.as_str());
+    assert!(told.stderr.contains("Started a server"), "{told:?}");
+    assert!(
+        other.try_wait().unwrap().is_none(),
+        "nobody ends what is not ours"
+    );
 }
 
 #[tokio::test]
