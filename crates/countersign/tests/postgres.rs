@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
 
+const LEFT_OUT: &str =
+    "left out: COUNTERSIGN_TEST_POSTGRES is not set (`cargo xtask test` sets it)";
+
 /// A schema of its own in the database that `cargo xtask test` starts; it goes when this is dropped.
 struct Schema {
     server: String,
@@ -16,14 +19,9 @@ struct Schema {
 }
 
 impl Schema {
-    /// Nothing where no database was started, which is said.
+    /// Nothing where no database was started.
     fn make(purpose: &str) -> Option<Self> {
-        let Ok(server) = std::env::var("COUNTERSIGN_TEST_POSTGRES") else {
-            eprintln!(
-                "left out: COUNTERSIGN_TEST_POSTGRES is not set (`cargo xtask test` sets it)"
-            );
-            return None;
-        };
+        let server = std::env::var("COUNTERSIGN_TEST_POSTGRES").ok()?;
         let schema = Self {
             server,
             name: format!("program_{purpose}_{}", std::process::id()),
@@ -76,6 +74,7 @@ async fn answered(server: &TestServer, ask: &Value) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ask_is_answered_and_delivered_and_survives_a_kill() {
     let Some(schema) = Schema::make("journey") else {
+        eprintln!("{LEFT_OUT}");
         return;
     };
     let mut server = schema.serve().await;
@@ -114,6 +113,7 @@ const LONGEST_SEARCH: Duration = Duration::from_secs(10);
 #[tokio::test(flavor = "multi_thread")]
 async fn words_are_looked_for_in_a_hundred_thousand_pieces_within_bounds() {
     let Some(schema) = Schema::make("search") else {
+        eprintln!("{LEFT_OUT}");
         return;
     };
     let mut server = schema.serve().await;

@@ -80,6 +80,27 @@ async fn command(server: &TestServer) {
     assert!(!server.workspace().join("ran.txt").exists());
 }
 
+/// Kills the engine over a turn behind which a prompt waits: the next life of the engine is told that prompt, once.
+async fn what_waits_outlives_the_engine(server: &TestServer, model: &StubModel, session: &str) {
+    let api = server.api();
+    api.prompt(session, "TOOL bash: touch never.txt").await;
+    api.wait_for_ask_of(session).await;
+    api.prompt(session, "FINAL said in another life").await;
+    server.engine().kill();
+    let spoken = |item: &Value| item["kind"] == "text" && item["text"] == "said in another life";
+    eventually(PATIENCE, "what waited is said", async || {
+        api.items(session).await.iter().any(spoken).then_some(())
+    })
+    .await;
+    assert!(!server.workspace().join("never.txt").exists());
+    let prompts = |request: &Value| {
+        let said = request["messages"].to_string();
+        said.matches("FINAL said in another life").count()
+    };
+    let most = model.requests().iter().map(prompts).max();
+    assert_eq!(most, Some(1), "it is said once");
+}
+
 #[tokio::test]
 async fn a_session_tells_how_full_its_memory_is_and_what_was_paid() {
     let model = StubModel::start().await;
@@ -101,6 +122,7 @@ async fn a_session_tells_how_full_its_memory_is_and_what_was_paid() {
     server.api().prompt(&session, "FINAL three").await;
     let more = used(&server, &session, |it| it["cost"]["amount"] == 0.4).await;
     assert_eq!(more["used"], 120, "{more}");
+    what_waits_outlives_the_engine(&server, &model, &session).await;
     server.stop().await;
 }
 

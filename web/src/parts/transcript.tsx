@@ -174,7 +174,7 @@ function Call(props: { call: ToolCall; took: string | undefined }) {
           </p>
         )}
       </Show>
-      <h4>{words.transcript.input}</h4>
+      <h3>{words.transcript.input}</h3>
       <pre class="code" tabindex="0">
         <Long text={JSON.stringify(props.call.input, null, 2) ?? ""} />
       </pre>
@@ -182,7 +182,7 @@ function Call(props: { call: ToolCall; took: string | undefined }) {
         {(change) => <DiffView path={change.path} patch={change.patch} />}
       </For>
       <Show when={props.call.output !== ""}>
-        <h4>{words.transcript.output}</h4>
+        <h3>{words.transcript.output}</h3>
         <pre class="code" tabindex="0">
           <Long text={props.call.output} />
         </pre>
