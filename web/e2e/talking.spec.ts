@@ -131,7 +131,8 @@ for (const { agent, start, file, says } of QUEUEING) {
     for (const page of [desk, phone]) {
       // Who writes sees the whole page as before: nothing was pushed away by the field that has the focus.
       await expect(page.locator(".conversation-head h2")).toBeInViewport();
-      await look(page);
+      // A queue looks the same whoever works.
+      if (agent === "opencode") await look(page);
     }
 
     await atDesk.getByRole("button", { name: `Take back: ${says} The third thing.` }).click();

@@ -20,8 +20,8 @@ impl Broker {
         session: &Session,
         kept: SessionSettings,
     ) -> Result<SessionSettings, BrokerError> {
-        let link = self.supervisor(session.workspace)?.link();
-        let offers = match &link {
+        let supervisor = self.supervisor(session.workspace);
+        let offers = match supervisor.and_then(|supervisor| supervisor.link()) {
             Ok(link) => link.offers(&session.directory).await.ok(),
             Err(_) => None,
         };

@@ -89,7 +89,7 @@ impl Link {
             ours,
             making: Arc::default(),
             tidied: Arc::default(),
-            offers: Arc::default(),
+            offers: KeptOffers::default(),
         }
     }
     /// Notes that we are about to refuse `request` to tidy up.

@@ -86,7 +86,7 @@ impl<'a> Intake<'a> {
                 text,
             } if field == "text" => self.take_words(&session, part, text).await,
             Signal::InstanceDisposed => {
-                run.link.forget_offers().await;
+                run.link.forget_offers();
                 run.reconcile().await
             }
             Signal::Unreadable { kind, message } => {

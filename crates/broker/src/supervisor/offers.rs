@@ -2,11 +2,10 @@
 //! looks often.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign_engine::opencode::{ClientError, Offers};
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::supervisor::Link;
@@ -15,31 +14,51 @@ use crate::supervisor::Link;
 const KEPT: Duration = Duration::from_secs(30);
 
 /// What was read, by directory.
-pub(crate) type KeptOffers = Arc<Mutex<HashMap<String, (Instant, Arc<Offers>)>>>;
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeptOffers(Arc<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// How often the engine has read its configuration anew.
+    readings: u64,
+    offers: HashMap<String, (Instant, Arc<Offers>)>,
+}
+
+impl KeptOffers {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // What was read is good whatever panicked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Link {
     /// What can be chosen and said in a directory.
     pub(crate) async fn offers(&self, directory: &str) -> Result<Arc<Offers>, ClientError> {
-        // Held while they are read, so that several who look make one of them read.
-        let mut kept = self.offers.lock().await;
-        kept.retain(|_, (read, _)| read.elapsed() < KEPT);
-        if let Some((_, offers)) = kept.get(directory) {
-            return Ok(Arc::clone(offers));
+        if let Some(known) = self.known_offers(directory) {
+            return Ok(known);
         }
+        let readings = self.offers.lock().readings;
         let offers = Arc::new(self.client.offers(directory).await?);
-        let entry = (Instant::now(), Arc::clone(&offers));
-        kept.insert(directory.to_owned(), entry);
+        let mut kept = self.offers.lock();
+        if kept.readings == readings {
+            let entry = (Instant::now(), Arc::clone(&offers));
+            kept.offers.insert(directory.to_owned(), entry);
+        }
         Ok(offers)
     }
 
-    /// The same, if it was read lately and nobody is about to read it.
+    /// The same, if it was read lately.
     pub(super) fn known_offers(&self, directory: &str) -> Option<Arc<Offers>> {
-        let kept = self.offers.try_lock().ok()?;
-        kept.get(directory).map(|(_, offers)| Arc::clone(offers))
+        let mut kept = self.offers.lock();
+        kept.offers.retain(|_, (read, _)| read.elapsed() < KEPT);
+        let (_, offers) = kept.offers.get(directory)?;
+        Some(Arc::clone(offers))
     }
 
     /// The engine has read its configuration anew.
-    pub(crate) async fn forget_offers(&self) {
-        self.offers.lock().await.clear();
+    pub(super) fn forget_offers(&self) {
+        let mut kept = self.offers.lock();
+        kept.readings += 1;
+        kept.offers.clear();
     }
 }
