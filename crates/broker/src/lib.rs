@@ -20,6 +20,7 @@ mod jobs;
 mod kept;
 mod live;
 mod notifications;
+mod offered;
 mod push;
 mod rule_preview;
 mod rules;
