@@ -107,6 +107,11 @@ test("a change to a file is shown as a diff before it is made", async ({ visit, 
   await expect(ask).toContainText("Delivered");
   await expect(said(page, "Changed.")).toBeVisible();
   expect(server.file("beds.txt")).toBe("roses\nbroad beans\npeas\n");
+  // What was changed is in the transcript too, folded away.
+  const call = page.locator(".call").filter({ hasText: "edit" });
+  await expect(call.locator(".diff")).toBeHidden();
+  await call.locator("summary").click();
+  await expect(call.locator(".diff-added .diff-text")).toHaveText("broad beans");
 });
 
 test("characters that hide or reorder a command are written out", async ({ visit }) => {

@@ -116,6 +116,17 @@ test("of a hundred thousand tool calls those in sight are drawn, and the rest ca
   await box.evaluate((element) => element.scrollTo(0, 0));
   await expect(rows.filter({ hasText: /call 980\d\d <|call 979\d\d </ }).first()).toBeVisible();
   expect(await rows.count()).toBeLessThan(200);
+
+  // Words are found among them, and who looks for what nobody said is told so before long.
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Sessions" }).click();
+  const search = page.getByRole("searchbox", { name: "Search sessions and transcripts" });
+  const found = page.getByRole("region", { name: "In transcripts" });
+  const began = performance.now();
+  await search.fill("heliotrope");
+  await expect(found).toContainText(/Nothing in .*1\d\d,\d\d\d pieces/);
+  expect(performance.now() - began, "milliseconds to look through a hundred thousand pieces").toBeLessThan(10_000);
+  await search.fill("called all");
+  await expect(found.locator("mark").first()).toBeVisible();
 });
 
 test("while a thousand events a second arrive for ten seconds the page answers a click and does not grow", async ({ open, rough: { server } }) => {

@@ -1,7 +1,9 @@
-/* What is set for a session with an agent that has something to set: the demo agent. */
+/* What is set for a session: with the demo agent, and with opencode. */
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
-import { goOn, said } from "./support/page.ts";
+import { look } from "./support/looking.ts";
+import { begin, goOn, said } from "./support/page.ts";
+import { DESK, PHONE } from "./support/screens.ts";
 import { expect, test } from "./support/test.ts";
 
 async function beginWithDemoAgent(page: Page, text: string): Promise<void> {
@@ -69,4 +71,52 @@ test("the agent's commands are offered while one is written, and a key takes one
   await expect(field).toHaveValue("/help ");
   await field.press("Enter");
   await expect(page.getByText("I need no model, no key and no network")).toBeVisible();
+});
+
+for (const [place, browser] of [
+  ["a desk", DESK],
+  ["a phone", PHONE],
+] as const) {
+  test(`opencode's agent and model are picked, its commands are said, and what it used up is shown on ${place}`, async ({ visit, server }) => {
+    const page = await visit({ browser });
+    await begin(page, "FINAL Good morning.");
+    await expect(said(page, "Good morning.")).toBeVisible();
+    // The stub counts 100 tokens read and 20 written, at 0.10 dollars each.
+    await expect(page.getByText("120 of 100,000 tokens · 0.20 USD")).toBeVisible();
+    await page.getByLabel("Mode", { exact: true }).selectOption("plan");
+    await expect(page.getByText("Ada set the mode to `plan`.")).toBeVisible();
+    await page.getByLabel("Model").selectOption("stub/larger");
+    await expect(page.getByText("Ada set the model to `stub/larger`.")).toBeVisible();
+    await look(page);
+
+    const field = page.getByLabel("Prompt", { exact: true });
+    await field.pressSequentially("/wa");
+    await expect(page.getByRole("list", { name: "Commands of the agent" }).getByRole("button")).toHaveText([/\/water\s*…?\s*Water what is named/]);
+    await field.press("Enter");
+    await field.pressSequentially(`the roses at ${place}`);
+    await field.press("Enter");
+    // What the command says is what the agent was told, and what is shown.
+    await expect(said(page, `Watered the roses at ${place}.`)).toBeVisible();
+    await expect(page.locator(".piece-prompt").last()).toContainText(`FINAL Watered the roses at ${place}.`);
+    await expect(page.getByText("120 of 200,000 tokens · 0.20 USD")).toBeVisible();
+    await expect(page.locator(".conversation-facts")).toContainText("plan");
+    expect(server.modelWasSent('"model":"larger"')).toBe(true);
+  });
+}
+
+test.describe("a command that would run something by itself", () => {
+  test.use({ expected: /422/ });
+
+  test("is not offered, and is refused with its reason", async ({ visit }) => {
+    const page = await visit();
+    await begin(page, "FINAL Here I am.");
+    await expect(said(page, "Here I am.")).toBeVisible();
+    const field = page.getByLabel("Prompt", { exact: true });
+    await field.pressSequentially("/da");
+    await expect(page.getByRole("list", { name: "Commands of the agent" })).toHaveCount(0);
+    await field.fill("/dated");
+    await field.press("Enter");
+    await expect(page.getByRole("alert")).toContainText("without asking");
+    await expect(field).toHaveValue("/dated");
+  });
 });

@@ -103,35 +103,49 @@ for (const [place, browser] of SCREENS) {
   });
 }
 
-test("what is said while the agent works waits for its turn on both screens, and can be taken back on either", async ({ visit, server }) => {
-  const desk = await visit({ browser: DESK });
-  await beginWithDemo(desk, "RUN echo watered > watered.txt");
-  await expect(button(askWith(desk, "echo watered"), "Allow once")).toBeVisible();
-  // The phone opens what runs on the desk.
-  const phone = await visit({ name: "Bob", role: "collaborator", browser: PHONE });
-  await phone.goto(desk.url());
-  await expect(askWith(phone, "echo watered")).toBeVisible();
+/** The agents that queue and take back are tried with, how each is begun, and how it is told to say something. */
+const QUEUEING = [
+  { agent: "the demo agent", start: (page: Page) => beginWithDemo(page, "RUN echo watered > demo.txt"), file: "demo.txt", says: "SAY" },
+  { agent: "opencode", start: (page: Page) => begin(page, "TOOL bash: echo watered > opencode.txt", "FINAL Enough."), file: "opencode.txt", says: "FINAL" },
+] as const;
 
-  const queues = [desk, phone].map((page) => page.getByRole("region", { name: "Prompts that wait" }));
-  const [atDesk, atPhone] = queues as [(typeof queues)[0], (typeof queues)[0]];
-  await goOn(desk, "SAY The second thing.");
-  await goOn(phone, "SAY The third thing.");
-  for (const queue of queues) {
-    await expect(queue.getByRole("listitem")).toHaveCount(2);
-    await expect(queue.getByRole("listitem").first()).toContainText("SAY The second thing.");
-  }
-  await expect(atDesk.getByRole("listitem").nth(1)).toContainText("by Bob");
-  for (const page of [desk, phone]) await look(page);
+for (const { agent, start, file, says } of QUEUEING) {
+  test(`what is said while ${agent} works waits for its turn on both screens, and can be taken back on either`, async ({ visit, server }) => {
+    const desk = await visit({ browser: DESK });
+    await start(desk);
+    await expect(button(askWith(desk, "echo watered"), "Allow once")).toBeVisible();
+    // The phone opens what runs on the desk.
+    const phone = await visit({ name: "Bob", role: "collaborator", browser: PHONE });
+    await phone.goto(desk.url());
+    await expect(askWith(phone, "echo watered")).toBeVisible();
 
-  await atDesk.getByRole("button", { name: "Take back: SAY The third thing." }).click();
-  for (const queue of queues) await expect(queue.getByRole("listitem")).toHaveCount(1);
-  await button(askWith(phone, "echo watered"), "Allow once").click();
-  for (const page of [desk, phone]) await expect(said(page, "The second thing.")).toBeVisible();
-  await expect(atPhone).toHaveCount(0);
-  await expect(desk.locator("[data-activity]")).toHaveAttribute("data-activity", "idle");
-  for (const page of [desk, phone]) await expect(page.getByText("The third thing.")).toHaveCount(0);
-  expect(server.file("watered.txt")).toBe("watered\n");
-});
+    const queues = [desk, phone].map((page) => page.getByRole("region", { name: "Prompts that wait" }));
+    const [atDesk, atPhone] = queues as [(typeof queues)[0], (typeof queues)[0]];
+    await goOn(desk, `${says} The second thing.`);
+    await goOn(phone, `${says} The third thing.`);
+    for (const queue of queues) {
+      await expect(queue.getByRole("listitem")).toHaveCount(2);
+      await expect(queue.getByRole("listitem").first()).toContainText(`${says} The second thing.`);
+    }
+    await expect(atDesk.getByRole("listitem").nth(1)).toContainText("by Bob");
+    for (const page of [desk, phone]) {
+      // Who writes sees the whole page as before: nothing was pushed away by the field that has the focus.
+      await expect(page.locator(".conversation-head h2")).toBeInViewport();
+      // A queue looks the same whoever works.
+      if (agent === "opencode") await look(page);
+    }
+
+    await atDesk.getByRole("button", { name: `Take back: ${says} The third thing.` }).click();
+    for (const queue of queues) await expect(queue.getByRole("listitem")).toHaveCount(1);
+    await button(askWith(phone, "echo watered"), "Allow once").click();
+    for (const page of [desk, phone]) await expect(said(page, "The second thing.")).toBeVisible();
+    await expect(atPhone).toHaveCount(0);
+    await expect(desk.locator("[data-activity]")).toHaveAttribute("data-activity", "idle");
+    for (const page of [desk, phone]) await expect(page.getByText("The third thing.")).toHaveCount(0);
+    expect(server.file(file)).toBe("watered\n");
+    expect(server.modelWasSent("The third thing.")).toBe(false);
+  });
+}
 
 test("a session's sub-agents are a tree, in the session and in the list", async ({ visit }) => {
   const page = await visit({ browser: DESK });
@@ -155,4 +169,22 @@ test("a session's sub-agents are a tree, in the session and in the list", async 
   await button(ask, "Allow once").click();
   await page.goto(page.url().replace(child ?? "", parent ?? ""));
   await expect(said(page, "Seven frogs, it says.")).toBeVisible();
+});
+
+test("what opencode writes down to do is a list, and its tool calls are folded", async ({ visit }) => {
+  const page = await visit({ browser: PHONE });
+  const todos = [
+    { content: "Sow the **peas**", status: "completed", priority: "high" },
+    { content: "Water <b>them</b>", status: "in_progress", priority: "high" },
+    { content: "Pick them", status: "pending", priority: "low" },
+  ];
+  await begin(page, `TOOLJSON todowrite ${JSON.stringify({ todos })}`, "TOOL read: opencode.jsonc", "FINAL So far.");
+  await expect(said(page, "So far.")).toBeVisible();
+  const list = page.getByRole("list", { name: "To do" });
+  await expect(list.getByRole("listitem")).toHaveText(["done: Sow the **peas**", "being done: Water <b>them</b>", "to do: Pick them"]);
+  const call = page.locator(".call").filter({ hasText: "read" });
+  await expect(call.getByText("Input")).toBeHidden();
+  await call.locator("summary").click();
+  await expect(call.getByText("Input")).toBeVisible();
+  await look(page);
 });

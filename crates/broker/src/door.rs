@@ -174,6 +174,7 @@ impl Broker {
                 title: named.title,
                 parent_id: None,
                 directory: directory.clone(),
+                cost: None,
             };
             let (store, clock) = (&self.store, &self.clock);
             remember_session(store, clock, engine, &directory, &native, parent).await

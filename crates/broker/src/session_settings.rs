@@ -11,7 +11,6 @@ use countersign_core::settings::{Chosen, SessionSettings, SettingName, SettingVa
 use crate::Broker;
 use crate::acp::Fate;
 use crate::error::BrokerError;
-use crate::sessions::PromptWish;
 
 /// What is set for a session, and what could be.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +57,7 @@ impl Broker {
     ) -> Result<SettingMade, BrokerError> {
         let session = self.visible_session(caller, id).await?;
         may_set(caller, session.workspace)?;
-        let told = self.store.settings(id).await?.unwrap_or_default();
+        let told = self.told(&session).await?;
         let name = told.name_of(name);
         told.check(&name, &value)?;
         let now = self.clock.now();
@@ -66,6 +65,14 @@ impl Broker {
             .store
             .choose(session.workspace, id, (name, value), caller.actor(), now)
             .await?;
+        if session.engine == Session::OPENCODE {
+            // It goes along with the next prompt.
+            self.show_choice(&session, &chosen).await?;
+            return Ok(SettingMade {
+                settings: self.settings_context(caller, &session).await?,
+                applied: true,
+            });
+        }
         let applied = match self.agents.set(id, &chosen).await {
             Fate::Set => true,
             Fate::Kept => false,
@@ -92,23 +99,30 @@ impl Broker {
         &self,
         caller: &Caller,
         session: &Session,
-        wish: &PromptWish,
+        (mode, model): (Option<&String>, Option<&String>),
     ) -> Result<(), BrokerError> {
-        let wishes = [
-            (SettingName::Mode, &wish.mode),
-            (SettingName::Model, &wish.model),
-        ];
+        let wishes = [(SettingName::Mode, mode), (SettingName::Model, model)];
         if wishes.iter().all(|(_, value)| value.is_none()) {
             return Ok(());
         }
         may_set(caller, session.workspace)?;
-        let told = self.store.settings(session.id).await?.unwrap_or_default();
+        let told = self.told(session).await?;
         for (name, value) in wishes {
-            if let Some(value) = value.clone().map(SettingValue::Selected) {
+            if let Some(value) = value.cloned().map(SettingValue::Selected) {
                 told.check(&name, &value)?;
             }
         }
         Ok(())
+    }
+
+    /// What an agent tells of a session.
+    async fn told(&self, session: &Session) -> Result<SessionSettings, BrokerError> {
+        let kept = self.store.settings(session.id).await?.unwrap_or_default();
+        if session.engine == Session::OPENCODE {
+            self.told_by_opencode(session, kept).await
+        } else {
+            Ok(kept)
+        }
     }
 
     async fn settings_context(
@@ -116,7 +130,7 @@ impl Broker {
         caller: &Caller,
         session: &Session,
     ) -> Result<SettingsContext, BrokerError> {
-        let told = self.store.settings(session.id).await?.unwrap_or_default();
+        let told = self.told(session).await?;
         let chosen = self.store.choices(session.id).await?;
         Ok(SettingsContext {
             session: session.id,

@@ -11,7 +11,7 @@ use crate::Broker;
 use crate::acp::EngineListing;
 use crate::attachments::AttachmentWish;
 use crate::error::BrokerError;
-use crate::supervisor::{cancel_turn, message_id, remember_session, send_turn, split_model};
+use crate::supervisor::{cancel_turn, message_id, remember_session, send_or_hold};
 
 /// More sessions than anybody looks at.
 const SESSION_LIMIT: i64 = 500;
@@ -58,7 +58,7 @@ pub struct PromptWish {
     pub text: String,
     /// The model to use: `provider/model` for opencode, one of those that an agent offers else.
     pub model: Option<String>,
-    /// The mode to be in, one of those that the agent offers.
+    /// The mode to be in, one of those that the agent offers; for opencode, its agent.
     pub mode: Option<String>,
     /// The engine's agent to use.
     pub agent: Option<String>,
@@ -67,7 +67,7 @@ pub struct PromptWish {
 }
 
 impl PromptWish {
-    fn check(&self) -> Result<(), BrokerError> {
+    pub(crate) fn check(&self) -> Result<(), BrokerError> {
         let invalid = |field, problem: &str| BrokerError::Invalid {
             field,
             problem: problem.to_owned(),
@@ -83,22 +83,6 @@ impl PromptWish {
             return Err(invalid("text", "must not contain NUL characters"));
         }
         Ok(())
-    }
-
-    /// Fails unless opencode could take what comes with the words.
-    fn check_for_opencode(&self) -> Result<(), BrokerError> {
-        let model = self.model.as_deref();
-        let (field, problem) = if model.is_some_and(|model| split_model(model).is_none()) {
-            ("model", "must have the form `provider/model`")
-        } else if self.mode.is_some() {
-            ("mode", "cannot be chosen for this engine")
-        } else {
-            return Ok(());
-        };
-        Err(BrokerError::Invalid {
-            field,
-            problem: problem.to_owned(),
-        })
     }
 }
 
@@ -248,21 +232,20 @@ impl Broker {
         refuse_silent(&session)?;
         wish.check()?;
         let is_acp = session.engine != Session::OPENCODE;
-        if !is_acp {
-            wish.check_for_opencode()?;
+        let supervisor = self.supervisor(session.workspace)?;
+        let (wish, link) = if !is_acp {
+            let link = supervisor.link()?;
+            let wish = self.wish_to_opencode(caller, &session, &link, wish).await?;
+            (wish, Some(link))
         } else if wish.agent.is_some() {
             return Err(BrokerError::Invalid {
                 field: "agent",
                 problem: "cannot be chosen for this engine".to_owned(),
             });
         } else {
-            self.check_wishes(caller, &session, &wish).await?;
-        }
-        let supervisor = self.supervisor(session.workspace)?;
-        let link = if is_acp {
-            None
-        } else {
-            Some(supervisor.link()?)
+            let wishes = (wish.mode.as_ref(), wish.model.as_ref());
+            self.check_wishes(caller, &session, wishes).await?;
+            (wish, None)
         };
         let attached = match wish.turn {
             // What it came with is in the ledger; what was a file then may not be there any more.
@@ -302,7 +285,7 @@ impl Broker {
             });
         }
         if let Some(link) = link.filter(|_| fresh) {
-            send_turn(&self.store, &self.clock, &link, &session, &turn).await?;
+            send_or_hold(&self.store, &self.clock, &link, &session, &turn).await?;
         }
         Ok(turn)
     }
@@ -321,6 +304,13 @@ impl Broker {
             return self.session(caller, id).await;
         }
         let link = self.supervisor(session.workspace)?.link()?;
+        // What waits would be said as soon as the session has come to rest.
+        for queued in self.store.queued_turns(id).await? {
+            let (workspace, by) = (session.workspace, caller.actor());
+            self.store
+                .take_turn_back(workspace, id, queued.turn, by, self.clock.now())
+                .await?;
+        }
         cancel_turn(&self.store, &self.clock, &link, &session).await?;
         self.session(caller, id).await
     }
@@ -338,18 +328,11 @@ impl Broker {
         if known.is_none_or(|known| known.session != id) {
             return Err(BrokerError::missing("turn", turn));
         }
-        let is_taken_back = session.engine != Session::OPENCODE
-            && self
-                .store
-                .take_turn_back(
-                    session.workspace,
-                    id,
-                    turn,
-                    caller.actor(),
-                    self.clock.now(),
-                )
-                .await?;
-        if !is_taken_back {
+        let (by, now) = (caller.actor(), self.clock.now());
+        let taken = self
+            .store
+            .take_turn_back(session.workspace, id, turn, by, now);
+        if !taken.await? {
             return Err(BrokerError::Conflict(
                 "the agent has been told already; stop what it is doing instead".to_owned(),
             ));
@@ -386,15 +369,9 @@ impl Broker {
         session: Session,
     ) -> Result<SessionContext, BrokerError> {
         let turn = self.store.newest_turn(session.id).await?;
-        // opencode is told at once, whatever it is doing, and has a queue of its own.
-        let queued = if session.engine == Session::OPENCODE {
-            Vec::new()
-        } else {
-            self.store.queued_turns(session.id).await?
-        };
         Ok(SessionContext {
             turn,
-            queued,
+            queued: self.store.queued_turns(session.id).await?,
             open_asks: self.store.count_open_asks(session.id).await?,
             may_prompt: caller.require_in(Grant::Prompt, session.workspace).is_ok()
                 && refuse_silent(&session).is_ok(),

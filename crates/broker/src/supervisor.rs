@@ -10,12 +10,14 @@ mod flights;
 mod foreign;
 mod intake;
 mod lookout;
+mod offers;
 mod reconcile;
 mod run;
 mod session;
 mod turn;
 mod unended;
 mod unheard;
+mod usage;
 mod verdict;
 
 pub(crate) use all::Supervisors;
@@ -23,8 +25,8 @@ pub(crate) use cancel::cancel_turn;
 pub(crate) use courier::{DENIED, NOBODY_ANSWERED, announcement, wording};
 pub(crate) use earlier::{list_earlier, take_up_earlier};
 pub(crate) use foreign::fell_with;
-pub(crate) use session::{remember_session, remember_session_as};
-pub(crate) use turn::{message_id, part_id, send_turn, split_model};
+pub(crate) use session::{UNNAMED_AGENT, remember_session, remember_session_as};
+pub(crate) use turn::{message_id, part_id, send_or_hold, split_model};
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +47,7 @@ use crate::error::BrokerError;
 use crate::kept::worktrees_of;
 use crate::live::Live;
 use crate::settings::{EngineChoice, Settings};
+use crate::supervisor::offers::KeptOffers;
 
 /// How a workspace's engine stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +77,8 @@ pub(crate) struct Link {
     pub(crate) making: Arc<tokio::sync::Mutex<()>>,
     /// Requests that we refuse ourselves to tidy up; their announcements mean nothing.
     pub(crate) tidied: Arc<Mutex<std::collections::HashSet<String>>>,
+    /// What it offers, as it was read last.
+    offers: KeptOffers,
 }
 
 impl Link {
@@ -84,6 +89,7 @@ impl Link {
             ours,
             making: Arc::default(),
             tidied: Arc::default(),
+            offers: KeptOffers::default(),
         }
     }
     /// Notes that we are about to refuse `request` to tidy up.

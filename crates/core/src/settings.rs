@@ -107,7 +107,7 @@ pub struct SlashCommand {
 pub struct Usage {
     /// Tokens in use.
     pub used: u64,
-    /// Tokens that fit.
+    /// Tokens that fit; 0 where that is not known.
     pub size: u64,
     /// What was paid so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,6 +177,14 @@ pub struct Chosen {
     pub by: Actor,
     /// When.
     pub at: Timestamp,
+}
+
+impl Chosen {
+    /// What a transcript says of it.
+    pub fn sentence(&self) -> String {
+        let what = self.setting.spoken();
+        format!("{} set {what} to `{}`.", self.by.name, self.value)
+    }
 }
 
 /// What was wished for is not offered.

@@ -5,10 +5,12 @@
 
 mod ask;
 mod client;
+mod command;
 mod delegation;
 mod endpoint;
 mod failure;
 mod launch;
+mod offers;
 mod policy;
 mod prompt;
 mod signal;
@@ -18,10 +20,12 @@ mod wire;
 pub use crate::ask::EngineAsk;
 pub use ask::{permission_ask, question_ask};
 pub use client::{ClientError, Opencode, Replied, Reply};
+pub use command::Command;
 pub use delegation::{Agent, AgentRule, AgentVerdict};
 pub use endpoint::Endpoint;
 pub use failure::MessageError;
 pub use launch::{Launch, LaunchError, find_program, is_too_old, too_old};
+pub use offers::Offers;
 pub use policy::ask_rules;
 pub use prompt::{PromptContext, PromptText};
 pub use signal::{Frame, Signal, frame};

@@ -1,4 +1,7 @@
 //! Turns: a prompt is a row before it is sent, so that none is lost and none is sent twice unnoticed.
+//!
+//! `sent_at` says how far one is: nothing while it waits and can be taken back, zero while it is on its way to an engine that
+//! is told again if that breaks off, and the time once the engine has it.
 
 use countersign_core::actor::Actor;
 use countersign_core::event::EventBody;
@@ -209,7 +212,8 @@ impl Store {
     /// Notes that the engine has taken a turn's prompt. Its session is at work from now on, unless the turn has ended by
     /// now: the engine can be done before its word that it took the prompt is read.
     pub async fn mark_turn_sent(&self, turn: TurnId, now: Timestamp) -> Result<(), StoreError> {
-        const MARK: &str = "UPDATE turns SET sent_at = $2 WHERE id = $1 AND sent_at IS NULL";
+        const MARK: &str =
+            "UPDATE turns SET sent_at = $2 WHERE id = $1 AND COALESCE(sent_at, 0) = 0";
         const BUSY: &str = "UPDATE sessions SET activity = 'busy', changed_at = $2 WHERE activity <> 'busy' \
              AND id = (SELECT session FROM turns WHERE id = $1 AND ended_at IS NULL) RETURNING id, workspace";
         let mut write = self.write(now).await?;
@@ -304,6 +308,22 @@ impl Store {
         Ok(claimed == 1)
     }
 
+    /// Notes that a turn is on its way to its engine, which is told again if that breaks off; says whether it may go. One
+    /// that has ended may not, for it was taken back.
+    pub async fn send_off_turn(&self, turn: TurnId, now: Timestamp) -> Result<bool, StoreError> {
+        const SEND_OFF: &str = "UPDATE turns SET sent_at = COALESCE(sent_at, 0) WHERE id = $1 AND ended_at IS NULL \
+             RETURNING id";
+        let mut write = self.write(now).await?;
+        let gone: Option<(String,)> = on_tx!(&mut write.tx, |connection| {
+            query(SEND_OFF)
+                .bind(turn.to_string())
+                .fetch_optional(connection)
+                .await?
+        });
+        self.commit(write).await?;
+        Ok(gone.is_some())
+    }
+
     /// Takes a turn back that has not been said to its agent, on behalf of `by`; says whether it could be.
     pub async fn take_turn_back(
         &self,
@@ -314,7 +334,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         const TAKE: &str = "UPDATE turns SET cancelled_at = $3, ended_at = $3, outcome = $4 \
-             WHERE id = $1 AND session = $2 AND ended_at IS NULL AND sent_at IS NULL";
+             WHERE id = $1 AND session = $2 AND ended_at IS NULL AND sent_at IS NULL AND resumed = 0";
         let mut write = self.write(now).await?;
         let taken = on_tx!(&mut write.tx, |connection| {
             query(TAKE)
@@ -353,7 +373,7 @@ impl Store {
              COALESCE(actors.name, turns.actor) \
              FROM turns LEFT JOIN actors ON actors.id = turns.actor WHERE turns.session = $1 \
              AND turns.ended_at IS NULL AND turns.sent_at IS NULL AND turns.cancelled_at IS NULL \
-             AND turns.follows IS NULL ORDER BY turns.id";
+             AND turns.resumed = 0 AND turns.follows IS NULL ORDER BY turns.id";
         let rows: Vec<(String, String, i64, String)> = on_db!(&self.db, |connection| {
             query(LIST)
                 .bind(session.to_string())
@@ -435,6 +455,19 @@ impl Store {
         rows.into_iter().map(Turn::try_from).collect()
     }
 
+    /// Whether a turn waits to be sent: it is not even on its way.
+    pub async fn is_turn_waiting(&self, turn: TurnId) -> Result<bool, StoreError> {
+        const COUNT: &str =
+            "SELECT COUNT(*) FROM turns WHERE id = $1 AND ended_at IS NULL AND sent_at IS NULL";
+        let (count,): (i64,) = on_db!(&self.db, |connection| {
+            query(COUNT)
+                .bind(turn.to_string())
+                .fetch_one(connection)
+                .await?
+        });
+        Ok(count > 0)
+    }
+
     /// The turns of an engine of a workspace that were written down and, as far as is known, never sent.
     pub async fn unsent_turns(
         &self,
@@ -443,8 +476,8 @@ impl Store {
     ) -> Result<Vec<Turn>, StoreError> {
         const LIST: &str = "SELECT turns.id, turns.session, turns.native_id, turns.prompt, \
              turns.model, turns.mode, turns.agent, turns.follows, turns.started_at, turns.cancelled_at, turns.outcome FROM turns JOIN sessions ON sessions.id = turns.session \
-             WHERE sessions.workspace = $1 AND sessions.engine = $2 AND turns.ended_at IS NULL AND turns.sent_at IS NULL \
-             ORDER BY turns.id";
+             WHERE sessions.workspace = $1 AND sessions.engine = $2 AND turns.ended_at IS NULL \
+             AND COALESCE(turns.sent_at, 0) = 0 ORDER BY turns.id";
         let rows: Vec<TurnRow> = on_db!(&self.db, |connection| {
             query(LIST)
                 .bind(workspace.to_string())

@@ -21,7 +21,7 @@ mod kept;
 mod standstill;
 
 pub use api::{Api, Reply};
-pub use bridged::Bridging;
+pub use bridged::{Bridging, mortal_agent};
 pub use kept::{KeptAgent, KeptEngine};
 
 /// How long anything may take that is waited for: the machine may be busy with other tests.

@@ -49,8 +49,15 @@ function configuration(modelUrl: string): unknown {
       stub: {
         npm: "@ai-sdk/openai-compatible",
         options: { baseURL: modelUrl, apiKey: "unused" },
-        models: { stub: { name: "Stub", tool_call: true, limit: { context: 100_000, output: 8_000 } } },
+        models: {
+          stub: { name: "Stub", tool_call: true, limit: { context: 100_000, output: 8_000 }, cost: { input: 1_000, output: 5_000 } },
+          larger: { name: "Larger stub", tool_call: true, limit: { context: 200_000, output: 8_000 } },
+        },
       },
+    },
+    command: {
+      water: { description: "Water what is named", template: "FINAL Watered $ARGUMENTS." },
+      dated: { description: "Says the date", template: "FINAL It is !`date`." },
     },
     autoupdate: false,
     share: "disabled",

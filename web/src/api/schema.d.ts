@@ -3483,7 +3483,7 @@ export interface components {
             cost?: components["schemas"]["Cost"] | null;
             /**
              * Format: int64
-             * @description Tokens that fit.
+             * @description Tokens that fit; 0 where that is not known.
              */
             size: number;
             /**

@@ -2,6 +2,7 @@
 import { Show } from "solid-js";
 import type { JobView } from "../api/types.ts";
 import { fragmentOf } from "../router.ts";
+import { plainLine } from "../text/markdown.ts";
 import { words } from "../text/words.ts";
 import { Progress, StateChip } from "./job-state.tsx";
 import { workspaceName } from "./requester.tsx";
@@ -27,7 +28,7 @@ export function JobCard(props: { job: JobView; isCurrent: boolean }) {
         <Show when={props.job.failure === undefined && props.job.summary}>
           {(summary) => (
             <span class="row-summary row-prose">
-              <Visible text={summary()} />
+              <Visible text={plainLine(summary())} />
             </span>
           )}
         </Show>

@@ -1,10 +1,11 @@
 /* What was said and done in a session, growing as it happens. */
 import { createMemo, For, Index, Match, Show, Switch } from "solid-js";
-import type { Plan, ToolCall, TranscriptItem } from "../api/types.ts";
+import type { ToolCall, TranscriptItem } from "../api/types.ts";
 import { route } from "../router.ts";
 import { isSpoken, type Transcript } from "../state/transcript.ts";
 import { ledger } from "../state/live.ts";
 import { duration } from "../text/duration.ts";
+import { todosOf, type Todo } from "../text/todos.ts";
 import { inputLine } from "../text/tool-input.ts";
 import { words } from "../text/words.ts";
 import { AttachmentPiece } from "./attachments.tsx";
@@ -58,6 +59,7 @@ function Piece(props: { item: TranscriptItem }) {
   const attached = () => (props.item.kind === "attachment" ? props.item.attachment : undefined);
   const tool = () => (props.item.kind === "tool" ? props.item : undefined);
   const plan = () => (props.item.kind === "plan" ? props.item : undefined);
+  const todos = createMemo(() => (props.item.kind === "tool" ? todosOf(props.item) : undefined));
   return (
     <li class={`piece piece-${props.item.kind}`} id={`piece-${props.item.seq}`} tabindex={isSought(props.item) ? "-1" : undefined}>
       <Switch>
@@ -83,7 +85,8 @@ function Piece(props: { item: TranscriptItem }) {
           )}
         </Match>
         <Match when={attached()}>{(attachment) => <AttachmentPiece attachment={attachment()} />}</Match>
-        <Match when={plan()}>{(steps) => <PlanSteps plan={steps()} />}</Match>
+        <Match when={plan()}>{(made) => <Steps label={words.transcript.plan} steps={made().steps} />}</Match>
+        <Match when={todos()}>{(list) => <Steps label={words.transcript.todos} steps={list()} />}</Match>
         <Match when={tool()}>{(call) => <Call call={call()} took={tookOf(props.item)} />}</Match>
       </Switch>
     </li>
@@ -115,10 +118,10 @@ function Thought(props: { text: string; isOpen?: boolean }) {
   );
 }
 
-function PlanSteps(props: { plan: Plan }) {
+function Steps(props: { label: string; steps: readonly Todo[] }) {
   return (
-    <ol class="plan" aria-label={words.transcript.plan}>
-      <Index each={props.plan.steps}>
+    <ol class="plan" aria-label={props.label}>
+      <Index each={props.steps}>
         {(step) => (
           <li class={`step step-${step().status}`}>
             <span class="step-status" title={words.transcript.steps[step().status]}>
@@ -171,7 +174,7 @@ function Call(props: { call: ToolCall; took: string | undefined }) {
           </p>
         )}
       </Show>
-      <h4>{words.transcript.input}</h4>
+      <h3>{words.transcript.input}</h3>
       <pre class="code" tabindex="0">
         <Long text={JSON.stringify(props.call.input, null, 2) ?? ""} />
       </pre>
@@ -179,7 +182,7 @@ function Call(props: { call: ToolCall; took: string | undefined }) {
         {(change) => <DiffView path={change.path} patch={change.patch} />}
       </For>
       <Show when={props.call.output !== ""}>
-        <h4>{words.transcript.output}</h4>
+        <h3>{words.transcript.output}</h3>
         <pre class="code" tabindex="0">
           <Long text={props.call.output} />
         </pre>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inlinesOf, outermost, parseMarkdown, safeAddress, type Block, type Inline } from "./markdown.ts";
+import { inlinesOf, outermost, parseMarkdown, plainLine, safeAddress, type Block, type Inline } from "./markdown.ts";
 
 const text = (words: string): Inline => ({ kind: "text", text: words });
 const paragraph = (...inlines: Inline[]): Block => ({ kind: "paragraph", inlines });
@@ -110,4 +110,9 @@ test("hostile texts are read in no time and lose no letter", () => {
   }
   const long = "word ".repeat(10_000).trim();
   expect(letters(parseMarkdown(long))).toBe(long);
+});
+
+test("a line without its marks has all its words", () => {
+  expect(plainLine("Sorted **nine _rows_** with `sort`, see [the log](https://example.com)")).toBe("Sorted nine rows with sort, see the log");
+  expect(plainLine("2 * 3 * 4 stays")).toBe("2 * 3 * 4 stays");
 });

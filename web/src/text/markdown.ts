@@ -381,6 +381,13 @@ function addressAt(text: string, at: number): string | undefined {
   return address === undefined ? undefined : safeAddress(address);
 }
 
+/** A line without its marks, for where there is no room to draw them. */
+export function plainLine(text: string): string {
+  const plain = (inlines: readonly Inline[]): string =>
+    inlines.map((each) => ("inlines" in each ? plain(each.inlines) : each.kind === "break" ? " " : each.text)).join("");
+  return plain(inlinesOf(text));
+}
+
 /** The address if a person can be led there: one of the web alone, with nothing hidden in it. */
 export function safeAddress(address: string): string | undefined {
   if (!/^https?:\/\/[\x21-\x7e]+$/i.test(address)) return undefined;

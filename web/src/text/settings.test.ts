@@ -6,6 +6,8 @@ test("usage is said in a line, and what costs nothing is not", () => {
   expect(usageLine({ used: 1204, size: 32_000 })).toBe("1,204 of 32,000 tokens");
   expect(usageLine({ used: 1, size: 2, cost: { amount: 0, currency: "USD" } })).toBe("1 of 2 tokens");
   expect(usageLine({ used: 1, size: 2, cost: { amount: 0.1234, currency: "USD" } })).toBe("1 of 2 tokens · 0.12 USD");
+  expect(usageLine({ used: 1, size: 2, cost: { amount: 0.0006, currency: "USD" } })).toBe("1 of 2 tokens · under 0.01 USD");
+  expect(usageLine({ used: 1204, size: 0 })).toBe("1,204 tokens");
 });
 
 test("a choice is called by its name, and one that is not offered by its id", () => {

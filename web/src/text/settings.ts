@@ -3,13 +3,18 @@ import type { Alternative, Chosen, Selection, SettingName, SettingValue, Usage }
 import { visible } from "./visible.ts";
 
 const NUMBER = new Intl.NumberFormat("en");
+/** Less than this is not counted out. */
+const SMALLEST = 0.01;
 
 /** `1,204 of 32,000 tokens · 0.12 USD` */
 export function usageLine(usage: Usage): string {
-  const tokens = `${NUMBER.format(usage.used)} of ${NUMBER.format(usage.size)} tokens`;
+  // How much fits is not known of every model.
+  const tokens = `${NUMBER.format(usage.used)}${usage.size === 0 ? "" : ` of ${NUMBER.format(usage.size)}`} tokens`;
   const { cost } = usage;
   // What costs nothing is not worth a word.
-  return cost === undefined || cost.amount === 0 ? tokens : `${tokens} · ${cost.amount.toFixed(2)} ${visible(cost.currency)}`;
+  if (cost === undefined || cost.amount === 0) return tokens;
+  const amount = cost.amount < SMALLEST ? `under ${SMALLEST}` : cost.amount.toFixed(2);
+  return `${tokens} · ${amount} ${visible(cost.currency)}`;
 }
 
 /** What people read for the one of several that has this id. */

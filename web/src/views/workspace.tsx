@@ -1,5 +1,5 @@
 /* One workspace: its engine, what it holds for its agents, and what waits for approval there. */
-import { createMemo, createSignal, For, Match, Show, Switch } from "solid-js";
+import { createEffect, createMemo, createSignal, For, Match, Show, Switch } from "solid-js";
 import { reloadEngine, removeWorkspace, renameWorkspace, restartEngine } from "../api/client.ts";
 import type { Holdings, McpView, WorkspaceView } from "../api/types.ts";
 import { Confirm } from "../parts/confirm.tsx";
@@ -20,6 +20,13 @@ import { holds, me } from "../state/identity.ts";
 import { openAsks } from "../state/ledger.ts";
 import { isLoaded, ledger, learnWorkspaces } from "../state/live.ts";
 import { words } from "../text/words.ts";
+
+/** Brings the part that is shown into sight where there is no room for all of their names. */
+function keepInSight(link: HTMLElement, isShown: () => boolean): void {
+  createEffect(() => {
+    if (isShown()) requestAnimationFrame(() => link.scrollIntoView({ block: "nearest", inline: "nearest" }));
+  });
+}
 
 export function Workspace(props: { id: string }) {
   const workspace = createMemo(() => ledger().workspaces.find(({ id }) => id === props.id));
@@ -50,6 +57,7 @@ function Known(props: { workspace: WorkspaceView }) {
             <a
               href={fragmentOf({ page: "workspace", workspace: props.workspace.id, part: each })}
               aria-current={part() === each ? "page" : undefined}
+              ref={(link) => keepInSight(link, () => part() === each)}
             >
               {words.workspaces.parts[each]}
               <Show when={countIn(holdings(), each)}>{(count) => <span class="parts-count">{count()}</span>}</Show>

@@ -8,3 +8,5 @@
 mod conformance;
 mod discord;
 mod matrix;
+mod slack;
+mod telegram;

@@ -133,6 +133,10 @@ impl Broker {
 
     /// What a job used up, as far as its engine told.
     pub(super) async fn usage(&self, session: &Session) -> Result<Option<JobUsage>, StoreError> {
+        if session.engine == Session::OPENCODE {
+            // What its turn used up is noted when that ends; the session may have done other things.
+            return Ok(None);
+        }
         let told = self.store.settings(session.id).await?;
         let usage = told.and_then(|told| told.usage);
         Ok(usage.map(|usage| JobUsage {

@@ -18,9 +18,10 @@ use crate::error::BrokerError;
 use crate::standstill::{self, Step};
 use crate::supervisor::flights::{Finding, Landing};
 use crate::supervisor::foreign::fell_with;
+use crate::supervisor::message_id;
 use crate::supervisor::reconcile::ToolShows;
 use crate::supervisor::run::EngineRun;
-use crate::supervisor::{message_id, send_turn};
+use crate::supervisor::turn::send_turn;
 
 /// How long an announcement is waited for before a reply counts as lost.
 const ANNOUNCEMENT_PATIENCE: Duration = Duration::from_secs(3);
@@ -403,7 +404,9 @@ impl EngineRun {
         if busy {
             return Ok(());
         }
-        send_turn(store, &self.shared.clock, &self.link, &session, &turn).await
+        send_turn(store, &self.shared.clock, &self.link, &session, &turn)
+            .await
+            .map(drop)
     }
 }
 

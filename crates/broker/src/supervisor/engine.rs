@@ -403,6 +403,11 @@ async fn end_life(
         let now = shared.clock.now();
         let mut goes_on = false;
         for turn in store.open_turns(session.id).await? {
+            // Nor has one that waits for the end of another.
+            if store.is_turn_waiting(turn.id).await? {
+                goes_on = true;
+                continue;
+            }
             // The turn of a job is taken up by the next life, which knows it by its name.
             let reason = format!("the engine ended ({why})");
             if store.resume_job_turn(turn.id, &reason, now).await? {

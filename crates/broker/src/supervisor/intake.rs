@@ -85,7 +85,10 @@ impl<'a> Intake<'a> {
                 field,
                 text,
             } if field == "text" => self.take_words(&session, part, text).await,
-            Signal::InstanceDisposed => run.reconcile().await,
+            Signal::InstanceDisposed => {
+                run.link.forget_offers();
+                run.reconcile().await
+            }
             Signal::Unreadable { kind, message } => {
                 tracing::warn!(
                     event = kind,
@@ -138,12 +141,17 @@ impl<'a> Intake<'a> {
             message.id.clone(),
             message.role == "user",
         );
-        match &message.agent {
-            Some(agent) if message.role == "assistant" => {
-                self.run.name_agent(&message.session_id, agent).await
-            }
-            _ => Ok(()),
+        if message.role != "assistant" {
+            return Ok(());
         }
+        if let Some(agent) = &message.agent {
+            self.run.name_agent(&message.session_id, agent).await?;
+        }
+        if message.time.completed.is_some() {
+            let session = self.run.session(&message.session_id).await?;
+            self.run.note_used(&session, message).await?;
+        }
+        Ok(())
     }
 
     async fn take_words(
@@ -464,13 +472,18 @@ impl EngineRun {
         if turns.is_empty() {
             return Ok(());
         }
-        let Some(messages) = self.finished_messages(session, &turns).await? else {
-            return Ok(());
-        };
         let unsent = shared
             .store
             .unsent_turns(session.workspace, Session::OPENCODE)
             .await?;
+        let sent: Vec<Turn> = turns
+            .iter()
+            .filter(|turn| !unsent.contains(turn))
+            .cloned()
+            .collect();
+        let Some(messages) = self.finished_messages(session, &sent).await? else {
+            return Ok(());
+        };
         // A prompt that came while another turn was under way is part of that turn and ends with it, but for one that
         // has not left yet: the rest sends it.
         let mut outcome = otherwise;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use countersign_core::ask::{Ask, AskState, Withdrawal};
-use countersign_core::session::{Session, Turn};
+use countersign_core::id::SessionId;
+use countersign_core::session::{Activity, Session, Turn};
 use countersign_engine::opencode::{Part, Status, ToolReference};
 use serde::Deserialize as _;
 
@@ -204,49 +205,65 @@ impl EngineRun {
             .store
             .put_items(session.workspace, session.id, &items, now)
             .await?;
+        let spoken = messages.iter().map(|(message, _)| message);
+        if let Some(last) = spoken
+            .rev()
+            .find(|it| it.role == "assistant" && it.time.completed.is_some())
+        {
+            self.note_used(session, last).await?;
+        }
         Ok(())
     }
 
     /// Sends what was written down and, as far as is known, never sent; a repetition is harmless.
     async fn send_unsent_turns(&self) -> Result<(), BrokerError> {
-        let shared = &self.shared;
-        for turn in shared
-            .store
-            .unsent_turns(shared.workspace.id, Session::OPENCODE)
-            .await?
-        {
-            if let Some(session) = shared.store.session(turn.session).await? {
-                self.try_to_send(&session, &turn).await;
+        let store = &self.shared.store;
+        let unsent = store.unsent_turns(self.shared.workspace.id, Session::OPENCODE);
+        let sessions: BTreeSet<SessionId> = unsent.await?.iter().map(|turn| turn.session).collect();
+        for id in sessions {
+            if let Some(session) = store.session(id).await? {
+                self.send_waiting_turns(&session).await?;
             }
         }
         Ok(())
     }
 
-    /// Sends what has waited for a session to come to rest.
+    /// Sends what was on its way to a session, and of what waits for it to come to rest the oldest, once it has: the end
+    /// of that one sends the next. So what waits here can be taken back.
     pub(super) async fn send_waiting_turns(&self, session: &Session) -> Result<(), BrokerError> {
-        let shared = &self.shared;
-        for turn in shared
-            .store
-            .unsent_turns(shared.workspace.id, Session::OPENCODE)
-            .await?
-        {
-            if turn.session == session.id {
-                self.try_to_send(session, &turn).await;
+        let store = &self.shared.store;
+        let mut unsent = store
+            .unsent_turns(session.workspace, Session::OPENCODE)
+            .await?;
+        unsent.retain(|turn| turn.session == session.id);
+        if unsent.is_empty() {
+            return Ok(());
+        }
+        let now = store.session(session.id).await?;
+        let open = store.open_turns(session.id).await?;
+        let mut is_at_rest = now.is_some_and(|it| it.activity != Activity::Busy)
+            && open.iter().all(|turn| unsent.contains(turn));
+        for turn in &unsent {
+            let is_on_its_way = !store.is_turn_waiting(turn.id).await?;
+            if (is_on_its_way || is_at_rest) && self.try_to_send(session, turn).await {
+                is_at_rest = false;
             }
         }
         Ok(())
     }
 
-    async fn try_to_send(&self, session: &Session, turn: &Turn) {
+    /// Sends a turn; says whether the engine has it now.
+    async fn try_to_send(&self, session: &Session, turn: &Turn) -> bool {
         let shared = &self.shared;
         let sent = send_turn(&shared.store, &shared.clock, &self.link, session, turn);
         // One that the engine does not take has ended, with the reason.
-        if let Err(error) = sent.await {
+        sent.await.unwrap_or_else(|error| {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "a turn could not be sent"
             );
-        }
+            false
+        })
     }
 }
 

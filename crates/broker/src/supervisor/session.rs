@@ -12,7 +12,7 @@ use crate::error::BrokerError;
 use crate::supervisor::run::EngineRun;
 
 /// Who asks, until the engine has said the name of its agent.
-pub(super) const UNNAMED_AGENT: &str = "opencode";
+pub(crate) const UNNAMED_AGENT: &str = "opencode";
 
 /// Writes a session of the engine's down.
 pub(crate) async fn remember_session(
@@ -105,6 +105,7 @@ impl EngineRun {
                 title: String::new(),
                 parent_id: None,
                 directory: workspace.path.clone(),
+                cost: None,
             });
             self.learn_session(&native).await
         })
@@ -147,6 +148,9 @@ impl EngineRun {
         .await?;
         if let Some(parent) = parent {
             self.shared.live.watch_child(parent, session.id);
+        }
+        if let Some(paid) = native.cost {
+            self.note_paid(&session, paid).await?;
         }
         if known.is_none() && parent.is_none() && self.link.ours {
             self.alarm(

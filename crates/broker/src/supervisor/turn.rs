@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use countersign_core::attachment::ImageType;
 use countersign_core::id::TurnId;
-use countersign_core::session::{Item, Session, Turn, TurnOutcome};
+use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
 use countersign_core::time::Clock;
 use countersign_engine::opencode::{PromptContext, PromptText};
 use countersign_store::{Attached, Store};
@@ -36,14 +36,38 @@ pub(crate) fn split_model(model: &str) -> Option<(String, String)> {
     (!provider.is_empty() && !model.is_empty()).then(|| (provider.to_owned(), model.to_owned()))
 }
 
-/// Hands a turn that is in the ledger to the engine. One that the engine does not take ends there and then.
-pub(crate) async fn send_turn(
+/// Hands a turn that has just been written down to the engine, unless its session is at work or an earlier one waits: then
+/// it waits in the ledger, where it can be taken back, until its session comes to rest.
+pub(crate) async fn send_or_hold(
     store: &Store,
     clock: &Clock,
     link: &Link,
     session: &Session,
     turn: &Turn,
 ) -> Result<(), BrokerError> {
+    // Read after the turn was written: a session that comes to rest from here on finds it.
+    let now = store.session(session.id).await?;
+    let is_busy = now.is_some_and(|it| it.activity == Activity::Busy);
+    let queued = store.queued_turns(session.id).await?;
+    let is_next = queued.first().is_none_or(|first| first.turn == turn.id);
+    if is_busy || !is_next {
+        return Ok(());
+    }
+    send_turn(store, clock, link, session, turn).await.map(drop)
+}
+
+/// Hands a turn that is in the ledger to the engine; says whether it went, which one that was taken back does not. One that
+/// the engine does not take ends there and then.
+pub(super) async fn send_turn(
+    store: &Store,
+    clock: &Clock,
+    link: &Link,
+    session: &Session,
+    turn: &Turn,
+) -> Result<bool, BrokerError> {
+    if !store.send_off_turn(turn.id, clock.now()).await? {
+        return Ok(false);
+    }
     let item = Item::Prompt {
         text: turn.prompt.clone(),
         follows: turn.follows,
@@ -91,7 +115,7 @@ pub(crate) async fn send_turn(
         return Err(BrokerError::Engine(error));
     }
     store.mark_turn_sent(turn.id, clock.now()).await?;
-    Ok(())
+    Ok(true)
 }
 
 /// What came along with a prompt, as opencode takes it: pictures as files with their content, everything else as words.

@@ -45,7 +45,6 @@ pub(super) fn usage(messages: &[Message], prompt: &str) -> Option<JobUsage> {
         .collect();
     let last = replies.last()?;
     let sum = |of: fn(&MessageTokens) -> f64| count(replies.iter().map(|it| of(&it.tokens)).sum());
-    let read = |tokens: &MessageTokens| tokens.input + tokens.cache.read + tokens.cache.write;
     let cost: f64 = replies.iter().map(|message| message.cost).sum();
     if sum(|tokens| tokens.input + tokens.output) == Some(0) {
         // Its provider does not tell.
@@ -54,12 +53,22 @@ pub(super) fn usage(messages: &[Message], prompt: &str) -> Option<JobUsage> {
     Some(JobUsage {
         input_tokens: sum(read),
         output_tokens: sum(|tokens| tokens.output + tokens.reasoning),
-        used_tokens: count(read(&last.tokens) + last.tokens.output + last.tokens.reasoning),
+        used_tokens: tokens_held(last),
         cost: (cost > 0.0).then(|| Cost {
             amount: cost,
             currency: "USD".to_owned(),
         }),
     })
+}
+
+/// How many tokens the model held when it had spoken a message.
+pub(super) fn tokens_held(message: &Message) -> Option<u64> {
+    let tokens = &message.tokens;
+    count(read(tokens) + tokens.output + tokens.reasoning)
+}
+
+fn read(tokens: &MessageTokens) -> f64 {
+    tokens.input + tokens.cache.read + tokens.cache.write
 }
 
 /// A number of tokens, as JSON has it.

@@ -22,7 +22,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// With the demo agent; `channel` are more lines for the channel.
+    /// With the demo agent; `channel` are more lines for the channel, in which `ROOM` stands for its id.
     pub(crate) async fn demo(channel: &str) -> Self {
         let agents =
             format!("[[agents]]\nname = 'mine'\ncommand = '{BINARY}'\nargs = ['demo-agent']\n");
@@ -46,7 +46,7 @@ impl Stage {
             approver: &alice.id,
             talker: &mallory.id,
             channel: &room,
-            lines: channel,
+            lines: &channel.replace("ROOM", &room),
         };
         let (setup, secrets) = setup.bridged(agents, &bridging);
         let stage = Self {

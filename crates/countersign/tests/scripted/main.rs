@@ -3,5 +3,6 @@
 mod astray;
 mod forgotten;
 mod gone;
+mod queue;
 mod scene;
 mod served;

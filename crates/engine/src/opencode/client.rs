@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::address::percent_encoded;
 use crate::opencode::delegation::Agent;
 use crate::opencode::endpoint::Endpoint;
+use crate::opencode::offers::{ListedAgent, Offers};
 use crate::opencode::policy::ask_rules;
 use crate::opencode::prompt::PromptText;
 use crate::opencode::stream::Frames;
@@ -97,16 +98,6 @@ struct Health {
 }
 
 #[derive(Deserialize)]
-struct NamedAgent {
-    name: String,
-    /// `primary`, `subagent` or `all`.
-    #[serde(default)]
-    mode: String,
-    #[serde(default)]
-    hidden: bool,
-}
-
-#[derive(Deserialize)]
 struct MessageWithParts {
     info: Message,
     #[serde(default)]
@@ -175,10 +166,19 @@ impl Opencode {
 
     /// The names of the agents that a person can talk to in `directory`.
     pub async fn agent_names(&self, directory: &str) -> Result<Vec<String>, ClientError> {
-        let agents: Vec<NamedAgent> = optional(self.get("/agent", directory).await)?;
-        let can_be_talked_to = |agent: &NamedAgent| agent.mode != "subagent" && !agent.hidden;
-        let names = agents.into_iter().filter(can_be_talked_to);
-        Ok(names.map(|agent| agent.name).collect())
+        let agents: Vec<ListedAgent> = optional(self.get("/agent", directory).await)?;
+        let names = agents.into_iter().filter_map(ListedAgent::talkative);
+        Ok(names.map(|agent| agent.id).collect())
+    }
+
+    /// What can be chosen and said in `directory`. A server without one of the lists offers nothing of it.
+    pub async fn offers(&self, directory: &str) -> Result<Offers, ClientError> {
+        Ok(Offers::new(
+            &optional(self.get("/config", directory).await)?,
+            &optional(self.get("/config/providers", directory).await)?,
+            optional(self.get("/agent", directory).await)?,
+            optional(self.get("/command", directory).await)?,
+        ))
     }
 
     /// The variants that a model has in `directory`; nothing if the model is not known. Without a model the one of the

@@ -79,7 +79,7 @@ pub struct QuestionChoice {
 }
 
 /// A session as opencode describes it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Session {
     /// What opencode calls it.
     pub id: String,
@@ -92,6 +92,9 @@ pub struct Session {
     /// The directory it works in.
     #[serde(default)]
     pub directory: String,
+    /// What was paid for all of it so far, in US dollars; older servers do not tell.
+    #[serde(default)]
+    pub cost: Option<f64>,
 }
 
 /// A session of a list.
@@ -148,6 +151,12 @@ pub struct Message {
     /// The agent that speaks.
     #[serde(default)]
     pub agent: Option<String>,
+    /// Whose model speaks.
+    #[serde(default, rename = "providerID")]
+    pub provider_id: Option<String>,
+    /// The model that speaks.
+    #[serde(default, rename = "modelID")]
+    pub model_id: Option<String>,
     /// Why it ended.
     #[serde(default)]
     pub finish: Option<String>,

@@ -143,7 +143,7 @@ impl Store {
 
     /// Whether a turn is to be sent again because its engine died over it.
     pub async fn is_to_be_resumed(&self, turn: TurnId) -> Result<bool, StoreError> {
-        const GET: &str = "SELECT COUNT(*) FROM turns WHERE id = $1 AND ended_at IS NULL AND sent_at IS NULL \
+        const GET: &str = "SELECT COUNT(*) FROM turns WHERE id = $1 AND ended_at IS NULL AND COALESCE(sent_at, 0) = 0 \
              AND resumed > 0";
         let (count,): (i64,) = on_db!(&self.db, |connection| {
             query(GET)

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::backend::each_backend;
 use super::scene::{Scene, at};
-use crate::NewTurn;
+use crate::{NewTurn, Store};
 
 fn text(words: &str) -> Item {
     Item::Text {
@@ -309,17 +309,23 @@ async fn a_piece_says_when_it_was_last_rewritten() {
     .await;
 }
 
+/// Two prompts of Ada's that wait, one after the other.
+async fn two_turns(store: &Store, scene: &Scene) -> Vec<TurnId> {
+    let mut turns = Vec::new();
+    for second in 1..=2 {
+        let turn = TurnId::generate(at(second));
+        let begun = store.begin_turn(scene.workspace, scene.turn(turn), &scene.ada, at(second));
+        begun.await.unwrap();
+        turns.push(turn);
+    }
+    turns
+}
+
 #[tokio::test]
 async fn a_prompt_that_waits_is_taken_back_or_said_and_never_both() {
     each_backend(async |store| {
         let scene = Scene::new(&store).await;
-        let mut turns = Vec::new();
-        for second in 1..=2 {
-            let turn = TurnId::generate(at(second));
-            let begun = store.begin_turn(scene.workspace, scene.turn(turn), &scene.ada, at(second));
-            begun.await.unwrap();
-            turns.push(turn);
-        }
+        let turns = two_turns(&store, &scene).await;
         let queued = async || {
             let queued = store.queued_turns(scene.session).await.unwrap();
             let queued = queued.into_iter().map(|turn| (turn.turn, turn.by));
@@ -346,6 +352,38 @@ async fn a_prompt_that_waits_is_taken_back_or_said_and_never_both() {
         assert_eq!(queued().await, []);
         let taken = store.turn(turns[1]).await.unwrap().unwrap();
         assert_eq!(taken.outcome, Some(TurnOutcome::Cancelled));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_prompt_on_its_way_cannot_be_taken_back_and_is_sent_again_until_the_engine_has_it() {
+    each_backend(async |store| {
+        let scene = Scene::new(&store).await;
+        let turns = two_turns(&store, &scene).await;
+        let unsent = async || {
+            let unsent = store.unsent_turns(scene.workspace, Session::OPENCODE);
+            let unsent = unsent.await.unwrap().into_iter().map(|turn| turn.id);
+            unsent.collect::<Vec<_>>()
+        };
+        let take_back = async |turn| {
+            let taken =
+                store.take_turn_back(scene.workspace, scene.session, turn, &scene.bob, at(9));
+            taken.await.unwrap()
+        };
+        assert!(store.is_turn_waiting(turns[0]).await.unwrap());
+        assert!(store.send_off_turn(turns[0], at(3)).await.unwrap());
+        assert!(!store.is_turn_waiting(turns[0]).await.unwrap());
+        assert!(!take_back(turns[0]).await);
+        assert_eq!(unsent().await, turns, "whether it arrived is not known");
+        // The server died before the engine took it: it is sent off again.
+        assert!(store.send_off_turn(turns[0], at(4)).await.unwrap());
+        store.mark_turn_sent(turns[0], at(5)).await.unwrap();
+        assert_eq!(unsent().await, [turns[1]]);
+
+        assert!(take_back(turns[1]).await);
+        assert!(!store.send_off_turn(turns[1], at(10)).await.unwrap());
+        assert_eq!(unsent().await, []);
     })
     .await;
 }

@@ -26,6 +26,16 @@ pub struct Bridging<'a> {
     pub lines: &'a str,
 }
 
+/// An agent called `mortal` in the configuration: the scripted one, which says `words` when it dies.
+pub fn mortal_agent(words: &str) -> String {
+    let agent = crate::peers::scripted_agent();
+    let script = format!(
+        "{}; code=$?; echo '{words}' >&2; exit $code",
+        agent.display()
+    );
+    format!("[[agents]]\nname = 'mortal'\ncommand = '/bin/sh'\nargs = ['-c', {script:?}]\n")
+}
+
 impl Setup {
     /// The same in a chat, with `agents` in its configuration; and the folder that the token is in, to be kept for as long.
     #[must_use]

@@ -123,9 +123,7 @@ impl Driver {
         choice: &Choice,
         result: &Params,
     ) -> Result<(), StoreError> {
-        let Chosen {
-            setting, value, by, ..
-        } = &choice.chosen;
+        let Chosen { setting, value, .. } = &choice.chosen;
         if let Some(options) = wire::read_options(result).filter(|all| !all.is_empty()) {
             let key = format!("{}/{request}/options", self.run.id);
             self.take_options(&key, options).await?;
@@ -134,7 +132,7 @@ impl Driver {
             self.settings.has_changed = true;
         }
         if choice.run.is_none() {
-            let text = format!("{} set {} to `{value}`.", by.name, setting.spoken());
+            let text = choice.chosen.sentence();
             self.finish_words().await?;
             let key = format!("{}/{request}", self.run.id);
             self.page().put(&key, &Item::Notice { text }).await?;
