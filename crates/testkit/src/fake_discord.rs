@@ -11,6 +11,7 @@ mod spec;
 mod world;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use serde_json::{Value, json};
@@ -203,6 +204,12 @@ impl FakeDiscord {
             .get(&number(interaction))?
             .answered
             .clone()
+    }
+
+    /// Waits for the answers to interactions for as long as a busy machine may take; how long they took is told by
+    /// [`answer_to`](Self::answer_to).
+    pub fn be_patient(&self) {
+        self.shared.world().patience = Duration::from_mins(2);
     }
 
     /// Gives an interaction up, as Discord does when nobody answers for three seconds.

@@ -33,6 +33,7 @@ impl Stage {
         let discord = FakeDiscord::start();
         let faults = HttpFaults::start(&discord.url());
         discord.be_reached_at(&faults.url());
+        discord.be_patient();
         let (alice, mallory) = (discord.person("alice"), discord.person("mallory"));
         let channel = discord.channel();
         let bridging = Bridging {

@@ -1,15 +1,10 @@
 //! What is answered to presses and commands: once, in time, and where only one sees it.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::messages::{is_sound, pings};
 use super::rest::{Answer, Asked, Refused, checked, refused};
 use super::world::{Answered, World};
-
-/// How long an interaction can be answered.
-const TO_ANSWER: Duration = Duration::from_secs(3);
 
 pub(super) fn call_back(
     world: &mut World,
@@ -29,7 +24,7 @@ pub(super) fn call_back(
     if found.answered.is_some() {
         return refused(400, 40_060, "Interaction has already been acknowledged.");
     }
-    if found.begun.elapsed() > TO_ANSWER || world.given_up.contains(&interaction) {
+    if found.begun.elapsed() > world.patience || world.given_up.contains(&interaction) {
         return refused(404, 10_062, "Unknown interaction");
     }
     is_sound(&asked.body["data"])?;

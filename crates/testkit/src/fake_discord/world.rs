@@ -66,6 +66,8 @@ pub(super) struct World {
     pub(super) files: HashMap<u64, Vec<u8>>,
     pub(super) interactions: HashMap<u64, Interaction>,
     pub(super) given_up: HashSet<u64>,
+    /// How long an interaction can be answered.
+    pub(super) patience: Duration,
     pub(super) whispers: Vec<(u64, String)>,
     pub(super) commands: Value,
     pub(super) permissions: u64,
@@ -93,6 +95,7 @@ impl World {
             files: HashMap::new(),
             interactions: HashMap::new(),
             given_up: HashSet::new(),
+            patience: Duration::from_secs(3),
             whispers: Vec::new(),
             commands: json!([]),
             permissions: ENOUGH,

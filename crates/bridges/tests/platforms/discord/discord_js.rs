@@ -10,6 +10,7 @@ use super::PATIENCE;
 #[tokio::test]
 async fn real_discord_js_finds_in_the_fake_what_it_expects_of_discord() {
     let discord = FakeDiscord::start();
+    discord.be_patient();
     let alice = discord.person("alice");
     let folder = tempfile::tempdir().unwrap();
     let script = concat!(
