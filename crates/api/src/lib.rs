@@ -15,6 +15,7 @@ mod holdings;
 mod job;
 mod notification;
 mod push;
+mod schedule;
 mod search;
 mod session;
 mod settings;
@@ -45,6 +46,7 @@ pub use job::{
 };
 pub use notification::{NotificationList, NotificationsRetried, TargetTest, TargetView};
 pub use push::{NewPushSubscription, PushKeys, PushView};
+pub use schedule::ScheduleList;
 pub use search::{PassageKind, SearchHit, SearchResult};
 pub use session::{
     ItemList, NewSession, PromptRequest, PromptTaken, QueuedPrompt, SessionList, SessionView,

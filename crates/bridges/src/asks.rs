@@ -201,7 +201,9 @@ impl Bridge {
             workspace: workspace.map_or("", |(it, _)| it.name.as_str()),
             siblings,
         };
-        let (outgoing, enclosures) = card::card(ask, &address);
+        let longest = self.adapter.capabilities().longest;
+        let fits = |text: &Text| longest.holds(&self.adapter.render(text));
+        let (outgoing, enclosures) = card::card(ask, &address, fits);
         let about = About {
             subject: Some(ask.id.to_string()),
             token: Some(token.to_owned()),

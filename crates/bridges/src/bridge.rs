@@ -5,9 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_broker::{Broker, ChatPlace, NewBridgeMessage, NewInbound, Store, StoreError};
+use countersign_broker::{
+    Broker, BrokerError, ChatPlace, NewBridgeMessage, NewInbound, Store, StoreError,
+};
 use countersign_core::actor::ActorKind;
 use countersign_core::grant::{Caller, Grant, Grants, Role};
+use countersign_core::id::WorkspaceId;
 use countersign_core::time::Clock;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -16,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::adapter::{Adapter, Failure, MessageId, Outgoing, Place, Reaction};
 use crate::intake::{Batch, Intake};
+use crate::schedules;
 use crate::settings::{BridgeSettings, ChannelSettings, People};
 
 /// How long to wait before the platform is followed again, at first and at most.
@@ -250,6 +254,9 @@ impl Bridge {
         if let Some(caller) = self.approver(route, person).await? {
             return Ok(Some(caller));
         }
+        if person == schedules::PERSON {
+            return self.own_caller().await.map(Some);
+        }
         let may_talk = match route.people.as_ref().unwrap_or(&self.settings.people) {
             People::Approvers => false,
             People::Named(ids) => ids.iter().any(|id| id == person),
@@ -271,6 +278,26 @@ impl Bridge {
         let grants = [Grant::Read, Grant::Prompt].into_iter().collect();
         let surface = self.settings.platform.surface();
         Ok(Caller::new(actor, grants, None, surface))
+    }
+}
+
+/// The workspace that has this path or name; none has to be named.
+pub(crate) fn workspace_called(
+    broker: &Broker,
+    named: Option<&str>,
+) -> Result<Option<WorkspaceId>, BrokerError> {
+    let Some(named) = named else {
+        return Ok(None);
+    };
+    let workspaces = broker.workspaces();
+    let found = workspaces
+        .iter()
+        .find(|(it, _)| it.path == named || it.name == named);
+    match found {
+        Some((workspace, _)) => Ok(Some(workspace.id)),
+        None => Err(BrokerError::EngineUnavailable(format!(
+            "the workspace `{named}` is not served"
+        ))),
     }
 }
 

@@ -9,18 +9,43 @@ use countersign_core::visible::visible;
 use crate::adapter::{Button, Meaning, Outgoing};
 use crate::text::{Block, Span, Text};
 
-/// The most of a text that is shown on a card, in characters; of more than that the head and the tail are.
-const SHOWN: usize = 3_000;
-const HEAD: usize = 2_000;
-const TAIL: usize = 800;
-/// How many lines of a change are on the card.
-const DIFF_LINES: usize = 30;
+/// How often the room on a card is halved until it fits.
+const HALVINGS: usize = 6;
 /// The longest label of a button, in characters.
 const LABEL: usize = 75;
 /// More options than this have no buttons: they are named.
 const MOST_BUTTONS: usize = 9;
 /// The reactions that stand for buttons.
 const SIGNS: [&str; MOST_BUTTONS] = ["1️⃣", "2️⃣", "3️⃣", "4️⃣", "5️⃣", "6️⃣", "7️⃣", "8️⃣", "9️⃣"];
+
+/// How much of each text is on a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Room {
+    /// The most that is shown whole, in characters; of more than that the head and the tail are.
+    shown: usize,
+    head: usize,
+    tail: usize,
+    /// How many lines of a change are.
+    diff_lines: usize,
+}
+
+impl Room {
+    const MOST: Self = Self {
+        shown: 3_000,
+        head: 2_000,
+        tail: 800,
+        diff_lines: 30,
+    };
+
+    const fn halved(self) -> Self {
+        Self {
+            shown: self.shown / 2,
+            head: self.head / 2,
+            tail: self.tail / 2,
+            diff_lines: self.diff_lines / 2,
+        }
+    }
+}
 
 /// Something that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,9 +151,45 @@ pub(crate) struct Address<'a> {
     pub(crate) siblings: usize,
 }
 
-/// The card of an ask as it stands, and what goes along with it.
-pub(crate) fn card(ask: &Ask, to: &Address<'_>) -> (Outgoing, Vec<Enclosure>) {
-    let (mut text, enclosures) = asked(ask, to);
+/// The card of an ask as it stands, and what goes along with it. As much is shown of it as `fits` the platform; what is not
+/// shown is counted, and is in a file.
+pub(crate) fn card(
+    ask: &Ask,
+    to: &Address<'_>,
+    fits: impl Fn(&Text) -> bool,
+) -> (Outgoing, Vec<Enclosure>) {
+    let mut room = Room::MOST;
+    for _ in 0..HALVINGS {
+        let made = card_within(ask, to, asked(ask, to, room));
+        if fits(&made.0.text) {
+            return made;
+        }
+        room = room.halved();
+    }
+    // Something else in it is long: all of it is in a file then.
+    let (whole, mut enclosures) = asked(ask, to, Room::MOST);
+    let file = file_name("ask", to.token, "txt", &enclosures);
+    let text = Text::default().with(Block::paragraph([
+        Span::plain("✋ An ask that is too long for a message. "),
+        Span::bold("⚠ All of it is in "),
+        Span::code(&file),
+        Span::plain(" · "),
+        Span::code(to.token),
+    ]));
+    enclosures.push(Enclosure {
+        name: file,
+        text: whole.words(),
+    });
+    card_within(ask, to, (text, enclosures))
+}
+
+/// The card of an ask of which `asked` is shown.
+fn card_within(
+    ask: &Ask,
+    to: &Address<'_>,
+    asked: (Text, Vec<Enclosure>),
+) -> (Outgoing, Vec<Enclosure>) {
+    let (mut text, enclosures) = asked;
     if ask.state != AskState::Open {
         text.blocks
             .push(Block::paragraph([Span::bold(&outcome(ask))]));
@@ -179,9 +240,8 @@ pub(crate) fn card(ask: &Ask, to: &Address<'_>) -> (Outgoing, Vec<Enclosure>) {
 }
 
 /// What is asked.
-fn asked(ask: &Ask, to: &Address<'_>) -> (Text, Vec<Enclosure>) {
-    let mut enclosures = Vec::new();
-    let mut blocks = vec![Block::paragraph([
+fn asked(ask: &Ask, to: &Address<'_>, room: Room) -> (Text, Vec<Enclosure>) {
+    let blocks = vec![Block::paragraph([
         Span::plain("✋ "),
         Span::bold(&line(ask.subject.tool())),
         Span::plain(&format!(
@@ -192,29 +252,29 @@ fn asked(ask: &Ask, to: &Address<'_>) -> (Text, Vec<Enclosure>) {
         Span::code(to.token),
         Span::plain(&format!("\n{}", line(&ask.directory))),
     ])];
+    let mut board = Board {
+        token: to.token,
+        room,
+        blocks,
+        enclosures: Vec::new(),
+    };
     match &ask.subject {
         Subject::Permission { targets, shown, .. } => {
             for part in shown {
-                show(part, to.token, &mut blocks, &mut enclosures);
+                board.show(part);
             }
             if shown.is_empty() {
-                whole(
-                    "targets",
-                    &targets.join("\n"),
-                    to.token,
-                    &mut blocks,
-                    &mut enclosures,
-                );
+                board.whole("targets", &targets.join("\n"));
             }
         }
         Subject::Question { questions } => {
             for question in questions {
-                blocks.push(Block::paragraph([
+                board.blocks.push(Block::paragraph([
                     Span::bold(&line(&question.header)),
                     Span::plain(&format!("\n{}", question.question)),
                 ]));
                 for option in &question.options {
-                    blocks.push(Block::Item {
+                    board.blocks.push(Block::Item {
                         depth: 0,
                         marker: "•".to_owned(),
                         spans: vec![
@@ -232,108 +292,122 @@ fn asked(ask: &Ask, to: &Address<'_>) -> (Text, Vec<Enclosure>) {
             ..
         } => {
             let line = format!("{summary} (proposed by {})", by.name);
-            blocks.push(Block::paragraph([Span::plain(&line)]));
+            board.blocks.push(Block::paragraph([Span::plain(&line)]));
             for change in changes {
-                diff(
-                    &change.path,
-                    &change.patch,
-                    to.token,
-                    &mut blocks,
-                    &mut enclosures,
-                );
+                board.diff(&change.path, &change.patch);
             }
         }
     }
-    (Text { blocks }, enclosures)
-}
-
-fn show(part: &Shown, token: &str, blocks: &mut Vec<Block>, files: &mut Vec<Enclosure>) {
-    match part {
-        Shown::Command { text } => whole("command", text, token, blocks, files),
-        Shown::Diff { path, patch } => diff(path, patch, token, blocks, files),
-        Shown::Path { path, outside } => {
-            let note = if *outside {
-                " (outside the workspace)"
-            } else {
-                ""
-            };
-            blocks.push(Block::paragraph([
-                Span::code(&line(path)),
-                Span::plain(note),
-            ]));
-        }
-        Shown::Text { label, text } => {
-            blocks.push(Block::paragraph([Span::plain(&format!(
-                "{}:",
-                line(label)
-            ))]));
-            whole(label, text, token, blocks, files);
-        }
-    }
-}
-
-/// A text that is shown letter for letter; of a long one the head, the tail, and a file with all of it.
-fn whole(name: &str, text: &str, token: &str, blocks: &mut Vec<Block>, files: &mut Vec<Enclosure>) {
-    let text = visible(text);
-    let length = text.chars().count();
-    if length <= SHOWN {
-        blocks.push(Block::code("", &text));
-        return;
-    }
-    let head: String = text.chars().take(HEAD).collect();
-    let tail: String = text.chars().skip(length - TAIL).collect();
-    let hidden: String = text.chars().skip(HEAD).take(length - HEAD - TAIL).collect();
-    let file = file_name(name, token, "txt", files);
-    blocks.push(Block::code("", &head));
-    blocks.push(Block::paragraph([
-        Span::bold(&format!(
-            "⚠ {} characters ({} line breaks) are not shown here. All {length} are in ",
-            length - HEAD - TAIL,
-            hidden.matches('\n').count(),
-        )),
-        Span::code(&file),
-    ]));
-    blocks.push(Block::code("", &tail));
-    files.push(Enclosure {
-        name: file,
-        text: text.into_owned(),
-    });
-}
-
-fn diff(path: &str, patch: &str, token: &str, blocks: &mut Vec<Block>, files: &mut Vec<Enclosure>) {
-    let patch = visible(patch);
-    let count = |sign: char| {
-        let header: String = std::iter::repeat_n(sign, 3).collect();
-        let lines = patch.lines();
-        lines
-            .filter(|line| line.starts_with(sign) && !line.starts_with(&header))
-            .count()
+    let text = Text {
+        blocks: board.blocks,
     };
-    let lines: Vec<&str> = patch.lines().collect();
-    let file = file_name("change", token, "diff", files);
-    blocks.push(Block::paragraph([
-        Span::code(&line(path)),
-        Span::plain(&format!(" +{} −{}, all of it in ", count('+'), count('-'))),
-        Span::code(&file),
-    ]));
-    let begin = lines
-        .iter()
-        .take(DIFF_LINES)
-        .copied()
-        .collect::<Vec<_>>()
-        .join("\n");
-    let begin: String = begin.chars().take(SHOWN).collect();
-    let is_whole = begin.len() >= patch.trim_end().len();
-    blocks.push(Block::code("diff", &begin));
-    if !is_whole {
-        let rest = patch.chars().count() - begin.chars().count();
-        let note = format!("⚠ {rest} characters of the change are not shown here.");
-        blocks.push(Block::paragraph([Span::bold(&note)]));
+    (text, board.enclosures)
+}
+
+/// What is asked, while it is put on a card.
+struct Board<'a> {
+    token: &'a str,
+    room: Room,
+    blocks: Vec<Block>,
+    enclosures: Vec<Enclosure>,
+}
+
+impl Board<'_> {
+    fn show(&mut self, part: &Shown) {
+        match part {
+            Shown::Command { text } => self.whole("command", text),
+            Shown::Diff { path, patch } => self.diff(path, patch),
+            Shown::Path { path, outside } => {
+                let note = if *outside {
+                    " (outside the workspace)"
+                } else {
+                    ""
+                };
+                self.blocks.push(Block::paragraph([
+                    Span::code(&line(path)),
+                    Span::plain(note),
+                ]));
+            }
+            Shown::Text { label, text } => {
+                self.blocks.push(Block::paragraph([Span::plain(&format!(
+                    "{}:",
+                    line(label)
+                ))]));
+                self.whole(label, text);
+            }
+        }
     }
-    files.push(Enclosure {
-        name: file,
-        text: patch.into_owned(),
-    });
+
+    /// A text that is shown letter for letter; of a long one the head, the tail, and a file with all of it.
+    fn whole(&mut self, name: &str, text: &str) {
+        let Room {
+            shown,
+            head: most_head,
+            tail: most_tail,
+            ..
+        } = self.room;
+        let text = visible(text);
+        let length = text.chars().count();
+        if length <= shown {
+            self.blocks.push(Block::code("", &text));
+            return;
+        }
+        let hidden_length = length - most_head - most_tail;
+        let head: String = text.chars().take(most_head).collect();
+        let tail: String = text.chars().skip(length - most_tail).collect();
+        let hidden: String = text.chars().skip(most_head).take(hidden_length).collect();
+        let file = file_name(name, self.token, "txt", &self.enclosures);
+        self.blocks.push(Block::code("", &head));
+        self.blocks.push(Block::paragraph([
+            Span::bold(&format!(
+                "⚠ {} characters ({} line breaks) are not shown here. All {length} are in ",
+                hidden_length,
+                hidden.matches('\n').count(),
+            )),
+            Span::code(&file),
+        ]));
+        self.blocks.push(Block::code("", &tail));
+        self.enclosures.push(Enclosure {
+            name: file,
+            text: text.into_owned(),
+        });
+    }
+
+    fn diff(&mut self, path: &str, patch: &str) {
+        let patch = visible(patch);
+        let count = |sign: char| {
+            let header: String = std::iter::repeat_n(sign, 3).collect();
+            let lines = patch.lines();
+            lines
+                .filter(|line| line.starts_with(sign) && !line.starts_with(&header))
+                .count()
+        };
+        let lines: Vec<&str> = patch.lines().collect();
+        let file = file_name("change", self.token, "diff", &self.enclosures);
+        self.blocks.push(Block::paragraph([
+            Span::code(&line(path)),
+            Span::plain(&format!(" +{} −{}, all of it in ", count('+'), count('-'))),
+            Span::code(&file),
+        ]));
+        let begin = lines
+            .iter()
+            .take(self.room.diff_lines)
+            .copied()
+            .collect::<Vec<_>>()
+            .join("\n");
+        let begin: String = begin.chars().take(self.room.shown).collect();
+        let is_whole = begin.len() >= patch.trim_end().len();
+        self.blocks.push(Block::code("diff", &begin));
+        if !is_whole {
+            let rest = patch.chars().count() - begin.chars().count();
+            let note = format!("⚠ {rest} characters of the change are not shown here.");
+            self.blocks.push(Block::paragraph([Span::bold(&note)]));
+        }
+        self.enclosures.push(Enclosure {
+            name: file,
+            text: patch.into_owned(),
+        });
+    }
 }
 
 fn file_name(what: &str, token: &str, extension: &str, files: &[Enclosure]) -> String {

@@ -86,24 +86,27 @@ fn token(arguments: &str) -> (Option<String>, String) {
     }
 }
 
-/// What can be said.
+/// What can be said: each command with what comes after it, and what it means.
+pub(crate) const COMMANDS: [(&str, &str); 9] = [
+    ("new", "begin anew in this thread"),
+    ("stop", "stop what goes on"),
+    ("status", "how the session stands"),
+    ("jobs", "the newest jobs"),
+    ("engine [name]", "use another engine, in a new session"),
+    ("model [name]", "use another model"),
+    (
+        "allow [name] [number or words]",
+        "answer an ask; without a number: allow it once",
+    ),
+    ("deny [name] [why]", "deny an ask; the agent reads why"),
+    ("help", "this"),
+];
+
+/// What can be said, as people read it.
 pub(crate) fn help(sign: char) -> String {
-    [
-        ("new", "begin anew in this thread"),
-        ("stop", "stop what goes on"),
-        ("status", "how the session stands"),
-        ("jobs", "the newest jobs"),
-        ("engine [name]", "use another engine, in a new session"),
-        ("model [name]", "use another model"),
-        (
-            "allow [name] [number or words]",
-            "answer an ask; without a number: allow it once",
-        ),
-        ("deny [name] [why]", "deny an ask; the agent reads why"),
-        ("help", "this"),
-    ]
-    .map(|(command, meaning)| format!("{sign}{command}: {meaning}"))
-    .join("\n")
+    COMMANDS
+        .map(|(command, meaning)| format!("{sign}{command}: {meaning}"))
+        .join("\n")
 }
 
 #[cfg(test)]

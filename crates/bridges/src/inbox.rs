@@ -175,11 +175,24 @@ impl Bridge {
     /// Takes the oldest prompt of each thread; true if there may be more to take at once.
     async fn take_prompts(&self) -> Result<bool, AskError> {
         let mut seen: HashSet<ChatPlace> = HashSet::new();
+        // Channels in which a thread is about to be opened: what was said in it already waits for that.
+        let mut opening: HashSet<String> = HashSet::new();
         let mut taking = JoinSet::new();
         for (inbound, happening) in self.waiting().await? {
             let is_message = matches!(happening.what, What::Message { .. });
             if !is_message || self.command_of(&inbound, &happening).await?.is_some() {
                 continue;
+            }
+            let channel = &inbound.place.channel;
+            if inbound.place.thread.is_empty() {
+                if is_meant(&happening) {
+                    opening.insert(channel.clone());
+                }
+            } else if opening.contains(channel) && !is_meant(&happening) {
+                let known = self.store.bridge_thread(&inbound.place).await?;
+                if known.is_none() {
+                    continue;
+                }
             }
             if taking.len() < AT_ONCE && seen.insert(inbound.place.clone()) {
                 let bridge = self.clone();

@@ -162,7 +162,7 @@ impl Bridge {
         let Some(outcome) = &turn.outcome else {
             return Ok(());
         };
-        let mut text = self.words_of(session).await?;
+        let mut text = self.words_of(session, id).await?;
         let (reaction, end) = ending(outcome);
         if let Some(end) = end {
             text.blocks.extend(end.blocks);
@@ -177,8 +177,8 @@ impl Bridge {
         Ok(())
     }
 
-    /// What was said and done since the newest prompt of a person.
-    async fn words_of(&self, session: SessionId) -> Result<Text, AskError> {
+    /// What was said and done in a turn.
+    async fn words_of(&self, session: SessionId, turn: TurnId) -> Result<Text, AskError> {
         let caller = self.own_caller().await?;
         let items = match self
             .broker
@@ -189,7 +189,7 @@ impl Bridge {
             Err(BrokerError::Missing { .. }) => Vec::new(),
             Err(error) => return Err(error.into()),
         };
-        Ok(words(&items))
+        Ok(words(&items, turn))
     }
 
     /// Says the words of a turn in as many messages as they need, or in some and a file.
@@ -284,7 +284,7 @@ impl Bridge {
         if is_over {
             return Ok(());
         }
-        let text = self.words_of(session).await?;
+        let text = self.words_of(session, turn).await?;
         let longest = self.adapter.capabilities().longest;
         let parts = split(&text, |part| longest.holds(&self.adapter.render(part)));
         let Some(first) = parts.into_iter().next() else {
@@ -341,12 +341,22 @@ fn output_of(output: &str) -> Vec<Block> {
     blocks
 }
 
-/// What was said and done since the newest prompt of a person.
-fn words(items: &[TranscriptItem]) -> Text {
+/// What was said and done from the prompt of a turn to the next prompt of a person: when a turn is told of, the next one may
+/// have begun.
+fn words(items: &[TranscriptItem], turn: TurnId) -> Text {
     let is_prompt = |item: &TranscriptItem| matches!(item.item, Item::Prompt { follows: None, .. });
-    let begin = items.iter().rposition(is_prompt).map_or(0, |at| at + 1);
+    let turn = turn.to_string();
+    // Whatever the engine calls a prompt has the number of its turn in it.
+    let number = turn
+        .split_once('_')
+        .map_or(turn.as_str(), |(_, number)| number);
+    let is_its_own = |item: &TranscriptItem| is_prompt(item) && item.native_id.contains(number);
+    let prompt = items.iter().position(is_its_own);
+    let prompt = prompt.or_else(|| items.iter().rposition(is_prompt));
+    let begin = prompt.map_or(0, |at| at + 1);
     let mut text = Text::default();
-    for item in items.iter().skip(begin) {
+    let rest = items.iter().skip(begin);
+    for item in rest.take_while(|item| !is_prompt(item)) {
         match &item.item {
             Item::Text { text: said } => text.blocks.extend(Text::from_markdown(said).blocks),
             Item::Tool {
@@ -374,4 +384,43 @@ fn words(items: &[TranscriptItem]) -> Text {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::time::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_turns_words_are_its_own_although_the_next_has_begun() {
+        let now = Timestamp::from_micros(1);
+        let [first, second] = [TurnId::generate(now), TurnId::generate(now)];
+        let prompt = |turn: TurnId| {
+            let item = Item::Prompt {
+                text: "x".to_owned(),
+                follows: None,
+            };
+            (format!("{turn}/prompt"), item)
+        };
+        let said = |text: &str| {
+            let text = text.to_owned();
+            (text.clone(), Item::Text { text })
+        };
+        let items = [prompt(first), said("one"), prompt(second), said("two")];
+        let items: Vec<TranscriptItem> = (1..)
+            .zip(items)
+            .map(|(seq, (native_id, item))| TranscriptItem {
+                seq,
+                native_id,
+                at: now,
+                changed_at: None,
+                item,
+            })
+            .collect();
+        assert_eq!(words(&items, first).words(), "one");
+        assert_eq!(words(&items, second).words(), "two");
+        // Of a turn that the engine has not shown, what was said last is told.
+        assert_eq!(words(&items, TurnId::generate(now)).words(), "two");
+    }
 }

@@ -10,17 +10,23 @@ mod asks;
 mod bridge;
 mod card;
 mod commands;
+pub mod discord;
 mod files;
+mod http;
 mod inbox;
 mod intake;
 mod ledger;
 pub mod matrix;
 mod saying;
+mod schedules;
 mod settings;
+pub mod slack;
+pub mod telegram;
 pub mod text;
 
 pub use adapter::Adapter;
 pub use intake::{Batch, Intake, Stopped};
+pub use schedules::{Cron, InvalidCron, ScheduleSettings, ScheduledJob, To};
 pub use settings::{
     Approver, AsksGo, BridgeSettings, ChannelSettings, Patience, People, Secret, UnfitBridge,
     adapter_of,
@@ -36,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bridge::Bridge;
+use crate::schedules::Scheduler;
 
 /// The bridges of a server, at work.
 pub struct Bridges {
@@ -44,16 +51,18 @@ pub struct Bridges {
 }
 
 impl Bridges {
-    /// Starts a bridge for each of `settings`, over `broker` and the ledger that it is on.
+    /// Starts a bridge for each of `settings`, over `broker` and the ledger that it is on, and what is done by `schedules`.
     pub fn start(
         broker: &Broker,
         store: &Store,
         settings: Vec<BridgeSettings>,
+        schedules: Vec<ScheduleSettings>,
     ) -> Result<Self, UnfitBridge> {
         let bridges = Self {
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
         };
+        let mut begun = Vec::new();
         for settings in settings {
             let bridge = Bridge {
                 adapter: adapter_of(&settings)?,
@@ -67,7 +76,10 @@ impl Bridges {
                 ending: bridges.ending.clone(),
             };
             bridge.begin(&bridges.tasks);
+            begun.push(bridge);
         }
+        let scheduler = Scheduler::new(broker, store, begun, bridges.ending.clone());
+        bridges.tasks.spawn(scheduler.keep(schedules));
         Ok(bridges)
     }
 

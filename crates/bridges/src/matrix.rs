@@ -10,19 +10,19 @@ mod html;
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt as _;
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use self::client::{Client, refusal, send, unanswered};
+use self::client::{Client, refusal, send};
 use self::content::{SEEDED, content, in_thread};
 use crate::adapter::{
     Adapter, Buttons, Capabilities, Failure, Finding, IncomingFile, Key, Length, MessageId,
     Outgoing, OutgoingFile, Place, Pressed, Reaction, Tone,
 };
+use crate::http::{content_of, too_big, unanswered};
 use crate::intake::{Intake, Stopped};
 use crate::text::Text;
 use crate::{Platform, Secret, UnfitBridge};
@@ -245,9 +245,8 @@ impl Matrix {
     }
 
     async fn fetch(&self, file: &IncomingFile, limit: u64) -> Result<Bytes, Failure> {
-        let too_big = || Failure::Refused(format!("`{}` is bigger than {limit} bytes", file.name));
         if file.size.is_some_and(|size| size > limit) {
-            return Err(too_big());
+            return Err(too_big(file, limit));
         }
         let (server, media) = file
             .handle
@@ -262,15 +261,7 @@ impl Matrix {
         if !response.status().is_success() {
             return Err(refusal(response.status(), None, &Value::Null));
         }
-        let mut content = BytesMut::new();
-        let mut pieces = response.bytes_stream();
-        while let Some(piece) = pieces.next().await {
-            content.extend_from_slice(&piece.map_err(|error| unanswered(&error))?);
-            if content.len() as u64 > limit {
-                return Err(too_big());
-            }
-        }
-        Ok(content.freeze())
+        content_of(response, file, limit).await
     }
 
     async fn check_room(&self, room: &str, joined: &Value) -> Finding {

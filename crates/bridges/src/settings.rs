@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::discord::Discord;
 use crate::matrix::Matrix;
+use crate::slack::Slack;
+use crate::telegram::Telegram;
 use crate::{Adapter, Platform};
 
 /// What one bridge is told at its start.
@@ -118,9 +121,6 @@ impl fmt::Debug for Secret {
 /// Why a bridge cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnfitBridge {
-    /// The platform is not built in.
-    #[error("a bridge to {0} is not built yet")]
-    NotBuilt(Platform),
     /// Something has to be said.
     #[error("`{0}` is missing")]
     Missing(&'static str),
@@ -141,8 +141,21 @@ pub fn adapter_of(settings: &BridgeSettings) -> Result<Arc<dyn Adapter>, UnfitBr
             let url = settings.url.as_deref().ok_or(UnfitBridge::Missing("url"))?;
             Ok(Arc::new(Matrix::new(url, settings.token.clone())?))
         }
-        Platform::Telegram | Platform::Discord | Platform::Slack => {
-            Err(UnfitBridge::NotBuilt(settings.platform))
+        Platform::Telegram => {
+            let url = settings.url.as_deref();
+            Ok(Arc::new(Telegram::new(url, settings.token.clone())?))
+        }
+        Platform::Slack => {
+            let app_token = settings.app_token.clone();
+            let app_token = app_token.ok_or(UnfitBridge::Missing("app_token_file"))?;
+            let channels = settings.channels.iter().map(|it| it.id.clone()).collect();
+            let (url, token) = (settings.url.as_deref(), settings.token.clone());
+            Ok(Arc::new(Slack::new(url, token, app_token, channels)?))
+        }
+        Platform::Discord => {
+            let channels = settings.channels.iter().map(|channel| channel.id.as_str());
+            let url = settings.url.as_deref();
+            Ok(Arc::new(Discord::new(url, &settings.token, channels)?))
         }
     }
 }

@@ -104,6 +104,19 @@ impl Text {
         self
     }
 
+    /// The people whom it means.
+    pub fn people(&self) -> Vec<&str> {
+        let spans = self.blocks.iter().flat_map(|block| match block {
+            Block::Paragraph { spans }
+            | Block::Heading { spans }
+            | Block::Quote { spans }
+            | Block::Item { spans, .. } => spans.as_slice(),
+            Block::Code { .. } => &[],
+        });
+        let person = |span: &'_ Span| matches!(span, Span::Person(_));
+        spans.filter(|span| person(span)).map(Span::words).collect()
+    }
+
     /// The words alone, without any dialect: for logs, fallbacks and tests.
     pub fn words(&self) -> String {
         let lines: Vec<String> = self.blocks.iter().map(Block::words).collect();

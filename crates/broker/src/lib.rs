@@ -24,6 +24,7 @@ mod offered;
 mod push;
 mod rule_preview;
 mod rules;
+mod schedules;
 mod search;
 mod serving;
 mod session_settings;

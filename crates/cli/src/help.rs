@@ -144,6 +144,12 @@ help!(
   countersign notifications test phone"
 );
 help!(
+    /// `schedules`.
+    SCHEDULES,
+    "  countersign schedules
+  countersign schedules --json"
+);
+help!(
     /// `doctor`.
     DOCTOR,
     "  countersign doctor

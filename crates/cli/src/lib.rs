@@ -36,6 +36,7 @@ pub mod quick;
 pub mod raw;
 mod reference;
 mod rules;
+mod schedules;
 mod sessions;
 mod settings;
 mod show;
@@ -94,6 +95,9 @@ pub enum ClientCommand {
     /// List what people were notified of, retry what was given up, and try targets out
     #[command(after_help = help::NOTIFICATIONS)]
     Notifications(Called<notifications::Notifications>),
+    /// List scheduled prompts: when each is due next, and what became of the last time
+    #[command(after_help = help::SCHEDULES)]
+    Schedules(Called<schedules::Schedules>),
     /// Find out what is wrong, and what to do about it
     #[command(after_help = help::DOCTOR)]
     Doctor(Called<doctor::Doctor>),
@@ -237,6 +241,7 @@ impl ClientCommand {
             | Self::Rules(_)
             | Self::Audit(_)
             | Self::Notifications(_)
+            | Self::Schedules(_)
             | Self::Doctor(_) => false,
         }
     }
@@ -256,6 +261,7 @@ impl ClientCommand {
             Self::Pair(called) => &called.connection,
             Self::Rules(called) => &called.connection,
             Self::Audit(called) => &called.connection,
+            Self::Schedules(called) => &called.connection,
             Self::Notifications(called) => &called.connection,
             Self::Doctor(called) => &called.connection,
             Self::Task(called) => &called.connection,
@@ -297,6 +303,7 @@ async fn dispatch(command: ClientCommand, call: &mut Call<'_>) -> anyhow::Result
         ClientCommand::Notifications(called) => {
             Box::pin(notifications::run(call, called.arguments)).await
         }
+        ClientCommand::Schedules(called) => Box::pin(schedules::run(call, called.arguments)).await,
         ClientCommand::Doctor(called) => Box::pin(doctor::run(call, called.arguments)).await,
         ClientCommand::Task(called) => Box::pin(jobs::task::run(call, called.arguments)).await,
         ClientCommand::Review(called) => Box::pin(jobs::review::run(call, called.arguments)).await,

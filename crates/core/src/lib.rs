@@ -16,6 +16,7 @@ pub mod id;
 pub mod job;
 pub mod notification;
 pub mod rule;
+pub mod schedule;
 pub mod session;
 pub mod settings;
 pub mod time;

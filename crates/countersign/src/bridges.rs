@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use countersign_bridges::{BridgeSettings, Bridges, adapter_of};
+use countersign_bridges::{BridgeSettings, Bridges, ScheduleSettings, adapter_of};
 use countersign_broker::{Broker, Store};
 use serde_json::json;
 
@@ -16,11 +16,12 @@ pub(crate) fn start(
     broker: &Broker,
     store: &Store,
     settings: Vec<BridgeSettings>,
+    schedules: Vec<ScheduleSettings>,
 ) -> anyhow::Result<Bridges> {
     for line in settings.iter().flat_map(unanswerable) {
         say(&line);
     }
-    Ok(Bridges::start(broker, store, settings)?)
+    Ok(Bridges::start(broker, store, settings, schedules)?)
 }
 
 /// The channels in which nobody may answer, each in a sentence.

@@ -2,6 +2,7 @@
 
 pub(crate) mod bridges;
 pub(crate) mod notify;
+pub(crate) mod schedules;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use serde::Deserialize;
 
 use self::bridges::BridgesConfig;
 use self::notify::NotifyConfig;
+use self::schedules::ScheduleConfig;
 
 /// How close a known key has to be to be suggested.
 const CLOSE: f64 = 0.7;
@@ -36,6 +38,8 @@ pub(crate) struct Config {
     pub(crate) push: PushConfig,
     /// `[bridges.…]`: the chats that the server is in.
     pub(crate) bridges: BridgesConfig,
+    /// `[[schedules]]`: prompts that are given at set times.
+    pub(crate) schedules: Vec<ScheduleConfig>,
 }
 
 /// `[server]`

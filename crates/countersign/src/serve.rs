@@ -27,6 +27,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::arguments::{DEFAULT_PORT, Options, Serve};
 use crate::bridges;
 use crate::config::notify;
+use crate::config::schedules;
 use crate::config::{ApprovalConfig, AttachConfig, Config, EngineConfig, ForeignAnswerConfig};
 use crate::data::DataDirectory;
 use crate::files;
@@ -96,9 +97,14 @@ pub(crate) async fn start(
     let prefix = config.server.path_prefix.as_deref().unwrap_or_default();
     let path_prefix = PathPrefix::read(prefix).context("`path_prefix` cannot be used")?;
     let bridges = match manner {
-        Manner::Attended => config.bridges.settings(&workspaces)?,
+        Manner::Attended => {
+            let bridges = config.bridges.settings(&workspaces)?;
+            let now = Clock::System.now();
+            let schedules = schedules::settings(config.schedules, &bridges, now)?;
+            Some((bridges, schedules))
+        }
         // It is there for commands, has no workspaces of its own, and ends by itself.
-        Manner::Background => Vec::new(),
+        Manner::Background => None,
     };
     let engine = engine_choice(options, &config.engine)?;
     check_names(&config.agents)?;
@@ -153,7 +159,9 @@ pub(crate) async fn start(
     let broker = Broker::start(store.clone(), settings, Clock::System)
         .await
         .context("failed to read the ledger")?;
-    let bridges = bridges::start(&broker, &store, bridges)?;
+    let bridges = bridges
+        .map(|(bridges, schedules)| bridges::start(&broker, &store, bridges, schedules))
+        .transpose()?;
     let server = ServerSettings {
         public_url,
         public_hosts: config.server.public_hosts,
@@ -163,7 +171,7 @@ pub(crate) async fn start(
     };
     let mut running = Running::begin(broker, data, tcp, server, None)?;
     running.idle_limit = idle_limit;
-    running.bridges = Some(bridges);
+    running.bridges = bridges;
     Ok(running)
 }
 

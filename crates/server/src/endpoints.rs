@@ -18,6 +18,7 @@ pub(crate) mod pairing;
 pub(crate) mod push;
 pub(crate) mod refusals;
 pub(crate) mod rules;
+pub(crate) mod schedules;
 pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod settings;

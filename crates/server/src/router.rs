@@ -15,7 +15,8 @@ use utoipa_axum::routes;
 use crate::auth::PAGE_HEADER;
 use crate::endpoints::{
     alarms, app, asks, attachments, audit, docs, door, engines, events, figures, health, holdings,
-    jobs, notifications, pairing, push, rules, search, sessions, settings, tokens, workspaces,
+    jobs, notifications, pairing, push, rules, schedules, search, sessions, settings, tokens,
+    workspaces,
 };
 use crate::error::ApiError;
 use crate::requests::Conduct;
@@ -126,6 +127,7 @@ fn described() -> OpenApiRouter<Arc<Server>> {
         .routes(routes!(notifications::retry_notifications))
         .routes(routes!(notifications::retry_notification))
         .routes(routes!(notifications::test_target))
+        .routes(routes!(schedules::list_schedules))
         .routes(routes!(push::show_push))
         .routes(routes!(push::subscribe, push::unsubscribe))
         .routes(routes!(events::follow_events))

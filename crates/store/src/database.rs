@@ -67,6 +67,10 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
         include_str!("../migrations/sqlite/0013_looking.sql"),
         include_str!("../migrations/postgres/0013_looking.sql"),
     ),
+    (
+        include_str!("../migrations/sqlite/0014_schedules.sql"),
+        include_str!("../migrations/postgres/0014_schedules.sql"),
+    ),
 ];
 
 /// How long a caller waits for a connection before it is told that the store is busy.

@@ -21,6 +21,7 @@ mod jobs;
 mod notifications;
 mod push;
 mod rules;
+mod schedules;
 mod search;
 mod sessions;
 mod settings;

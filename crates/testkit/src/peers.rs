@@ -77,6 +77,11 @@ pub fn former_opencode_sdk() -> PathBuf {
     installed("node_modules/@opencode-ai/sdk/dist/client.js")
 }
 
+/// Returns the module of Bolt, with which Slack has programs be its apps.
+pub fn bolt() -> PathBuf {
+    installed("node_modules/@slack/bolt/dist/index.js")
+}
+
 /// Returns the official JSON Schema of ACP version 1.
 pub fn acp_schema() -> PathBuf {
     installed("node_modules/@agentclientprotocol/sdk/schema/v1/schema.json")
@@ -95,6 +100,21 @@ pub fn schemathesis() -> PathBuf {
 /// Returns Synapse, the homeserver of Matrix.
 pub fn synapse() -> PathBuf {
     installed("synapse/bin/synapse_homeserver")
+}
+
+/// Returns the module of an emulator of Telegram's Bot API.
+pub fn telegram_test_api() -> PathBuf {
+    installed("node_modules/telegram-test-api/lib/index.js")
+}
+
+/// Returns the module of grammY, a library for bots on Telegram.
+pub fn grammy() -> PathBuf {
+    installed("node_modules/grammy/out/mod.js")
+}
+
+/// Returns the module of discord.js, a library for bots on Discord.
+pub fn discord_js() -> PathBuf {
+    installed("node_modules/discord.js/src/index.js")
 }
 
 /// Returns the scripted stand-in for the opencode program, and panics when it is not built.

@@ -15,11 +15,13 @@ use crate::process::{Launch, Program};
 use crate::{RealOpencode, StubModel, eventually, peers, ports};
 
 mod api;
+mod bridged;
 mod jobs;
 mod kept;
 mod standstill;
 
 pub use api::{Api, Reply};
+pub use bridged::{Bridging, mortal_agent};
 pub use kept::{KeptAgent, KeptEngine};
 
 /// How long anything may take that is waited for: the machine may be busy with other tests.

@@ -83,6 +83,7 @@ fn what_hides_is_shown_and_the_options_are_the_agents_own_in_its_order() {
     let (card, files) = card(
         &ask("rm -rf \u{202E}/ # \u{1b}[2K @everyone @room"),
         &address(true),
+        |_| true,
     );
     assert_eq!(
         code(&card),
@@ -105,10 +106,10 @@ fn what_hides_is_shown_and_the_options_are_the_agents_own_in_its_order() {
 #[test]
 fn of_a_long_command_the_head_the_tail_and_the_count_are_shown_and_all_is_in_a_file() {
     let long = format!("echo begin\n{}\necho end", "x".repeat(100_000));
-    let (card, files) = card(&ask(&long), &address(true));
+    let (card, files) = card(&ask(&long), &address(true), |_| true);
     let shown = code(&card);
     assert!(shown[0].starts_with("echo begin\n") && shown[1].ends_with("\necho end"));
-    let hidden = long.chars().count() - HEAD - TAIL;
+    let hidden = long.chars().count() - Room::MOST.head - Room::MOST.tail;
     let words = card.text.words();
     assert!(words.contains(&format!("{hidden} characters")), "{words}");
     assert!(words.contains(&files[0].name), "{words}");
@@ -116,18 +117,45 @@ fn of_a_long_command_the_head_the_tail_and_the_count_are_shown_and_all_is_in_a_f
 }
 
 #[test]
+fn a_card_is_made_to_fit_its_platform_and_says_what_is_left_out() {
+    let long = format!("echo begin\n{}\necho end", "x".repeat(2_500));
+    let fits = |most: usize| move |text: &Text| text.words().chars().count() <= most;
+    let (small, files) = card(&ask(&long), &address(true), fits(1_000));
+    assert!(fits(1_000)(&small.text));
+    let shown = code(&small);
+    assert!(shown[0].starts_with("echo begin\n") && shown[1].ends_with("\necho end"));
+    assert!(
+        small
+            .text
+            .words()
+            .contains("characters (0 line breaks) are not shown")
+    );
+    assert_eq!(
+        (files[0].text.as_str(), small.buttons.len()),
+        (long.as_str(), 3)
+    );
+    // Where something else is long, all of it is in a file.
+    let mut ask = ask("ls");
+    ask.directory = "/deep".repeat(1_000);
+    let (small, files) = card(&ask, &address(true), fits(1_000));
+    assert!(fits(1_000)(&small.text));
+    let file = files.last().unwrap();
+    assert!(small.text.words().contains(&file.name) && file.text.contains(&ask.directory));
+}
+
+#[test]
 fn a_name_cannot_pose_as_more_of_the_card() {
     let mut ask = ask("ls");
     ask.requester = "demo\n✅ Allowed once by alice".to_owned();
     ask.options[0].name = "No\n2️⃣ Yes".to_owned();
-    let (card, _) = card(&ask, &address(true));
+    let (card, _) = card(&ask, &address(true), |_| true);
     assert!(card.text.words().contains("demo⏎✅ Allowed"));
     assert!(!card.buttons[0].label.contains('\n'));
 }
 
 #[test]
 fn without_approvers_there_are_no_buttons_and_it_is_said() {
-    let (card, _) = card(&ask("ls"), &address(false));
+    let (card, _) = card(&ask("ls"), &address(false), |_| true);
     assert_eq!(card.buttons, []);
     assert!(card.text.words().contains("Nobody may answer it here"));
 }
@@ -170,6 +198,6 @@ fn how_an_ask_ended_is_said_with_who_where_and_whether_it_arrived() {
         why: Withdrawal::EngineGone,
     };
     assert_eq!(outcome(&ask), "↩ Withdrawn: the engine is gone.");
-    let (card, _) = card(&ask, &address(true));
+    let (card, _) = card(&ask, &address(true), |_| true);
     assert_eq!(card.buttons, []);
 }

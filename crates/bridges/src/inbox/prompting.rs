@@ -5,12 +5,11 @@ use countersign_broker::{
 };
 use countersign_core::attachment::ImageType;
 use countersign_core::grant::Caller;
-use countersign_core::id::WorkspaceId;
 
 use super::{Fate, chain};
 use crate::adapter::{Failure, Happening, IncomingFile, MessageId, Reaction};
 use crate::asks::AskError;
-use crate::bridge::{About, Bridge, Saying};
+use crate::bridge::{About, Bridge, Saying, workspace_called};
 use crate::settings::ChannelSettings;
 
 /// The biggest file that is taken along with a prompt.
@@ -120,7 +119,7 @@ impl Bridge {
         let said = async {
             if thread.session.is_none() {
                 let wish = NewSessionWish {
-                    workspace: self.workspace_of(route)?,
+                    workspace: workspace_called(&self.broker, route.workspace.as_deref())?,
                     engine: thread.engine.clone(),
                     title: None,
                 };
@@ -180,22 +179,6 @@ impl Bridge {
                 }
                 Ok(Fate::Done)
             }
-        }
-    }
-
-    fn workspace_of(&self, route: &ChannelSettings) -> Result<Option<WorkspaceId>, BrokerError> {
-        let Some(named) = &route.workspace else {
-            return Ok(None);
-        };
-        let workspaces = self.broker.workspaces();
-        let found = workspaces
-            .iter()
-            .find(|(it, _)| it.path == *named || it.name == *named);
-        match found {
-            Some((workspace, _)) => Ok(Some(workspace.id)),
-            None => Err(BrokerError::EngineUnavailable(format!(
-                "the workspace `{named}` is not served"
-            ))),
         }
     }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::Secret;
 use crate::adapter::Failure;
+use crate::http::{percent_encoded, unanswered};
 
 /// How long a request may take.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -86,25 +87,6 @@ pub(super) async fn send(request: RequestBuilder) -> Result<Value, Failure> {
     Err(refusal(status, wait, &body))
 }
 
-/// What a request means that got no answer.
-pub(super) fn unanswered(error: &reqwest::Error) -> Failure {
-    // The address is left out: it is ours and says nothing; the cause is told.
-    let mut problem = String::new();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(next) = cause {
-        problem = next.to_string();
-        cause = next.source();
-    }
-    if problem.is_empty() {
-        "the connection broke".clone_into(&mut problem);
-    }
-    if error.is_connect() {
-        Failure::Unreached(problem)
-    } else {
-        Failure::Unknown(problem)
-    }
-}
-
 /// What an error of the server means.
 pub(super) fn refusal(status: StatusCode, wait: Option<Duration>, body: &Value) -> Failure {
     let code = body["errcode"].as_str().unwrap_or_default();
@@ -124,18 +106,4 @@ pub(super) fn refusal(status: StatusCode, wait: Option<Duration>, body: &Value) 
         status if status.is_server_error() => Failure::Unreached(problem),
         _ => Failure::Refused(problem),
     }
-}
-
-/// A part of a path: ids have slashes, colons and signs in them.
-fn percent_encoded(segment: &str) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::with_capacity(segment.len());
-    for byte in segment.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            write!(out, "%{byte:02X}").expect("a String takes every write");
-        }
-    }
-    out
 }

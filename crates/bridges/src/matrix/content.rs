@@ -27,7 +27,7 @@ pub(super) fn content(message: &Outgoing) -> Value {
         }
         formatted.push_str("</p>");
     }
-    let people = html::people(&message.text);
+    let people = message.text.people();
     let mentions = if people.is_empty() {
         json!({})
     } else {

@@ -62,27 +62,6 @@ fn tagged(out: &mut String, begin: &str, spans: &[Span], end: &str) {
     out.push_str(end);
 }
 
-/// The people whom the text means.
-pub(super) fn people(text: &Text) -> Vec<&str> {
-    let spans = text.blocks.iter().flat_map(|block| match block {
-        Block::Paragraph { spans }
-        | Block::Heading { spans }
-        | Block::Quote { spans }
-        | Block::Item { spans, .. } => spans.as_slice(),
-        Block::Code { .. } => &[],
-    });
-    spans
-        .filter_map(|span| match span {
-            Span::Person(id) => Some(id.as_str()),
-            Span::Plain(_)
-            | Span::Bold(_)
-            | Span::Italic(_)
-            | Span::Code(_)
-            | Span::Link { .. } => None,
-        })
-        .collect()
-}
-
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for sign in text.chars() {

@@ -96,7 +96,7 @@ pub(crate) async fn all(stage: &impl Stage) {
     a_bad_channel_is_found_by_the_check(stage).await;
 }
 
-fn key(name: &str) -> Key {
+pub(crate) fn key(name: &str) -> Key {
     Key(format!("key_{name}_{:08x}", rand_number()))
 }
 
@@ -107,7 +107,7 @@ fn rand_number() -> u32 {
     u32::try_from(hasher.finish() & 0xffff_ffff).unwrap()
 }
 
-fn card(words: &str) -> Outgoing {
+pub(crate) fn card(words: &str) -> Outgoing {
     let button = |label: &str, n: usize, sign: &str, meaning| Button {
         label: label.to_owned(),
         payload: format!("p:0123456789:{n}"),
@@ -123,7 +123,7 @@ fn card(words: &str) -> Outgoing {
     }
 }
 
-fn says(words: &str) -> Outgoing {
+pub(crate) fn says(words: &str) -> Outgoing {
     Outgoing::plain(Text::plain(words))
 }
 

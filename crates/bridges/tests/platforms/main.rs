@@ -6,4 +6,7 @@
 )]
 
 mod conformance;
+mod discord;
 mod matrix;
+mod slack;
+mod telegram;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
+use crate::digest::Digest;
 use crate::job::JobKind;
 use crate::time::Timestamp;
 
@@ -36,6 +37,16 @@ impl JobId {
         }
         let random = &digits[digits.len() - RANDOM..];
         Self(format!("{}-{}-{random}", kind.prefix(), base_36(millis)))
+    }
+
+    /// The id of the one job that `seed` has at a time: the same each time that it is asked for.
+    pub fn derived(kind: JobKind, at: Timestamp, seed: &str) -> Self {
+        let millis = u64::try_from(at.as_micros() / 1_000).unwrap_or_default();
+        let digest = Digest::of_bytes(seed.as_bytes());
+        let digits = digest.as_bytes().iter().take(RANDOM);
+        let digits = digits.map(|byte| char::from(DIGITS[usize::from(*byte) % DIGITS.len()]));
+        let digits: String = digits.collect();
+        Self(format!("{}-{}-{digits}", kind.prefix(), base_36(millis)))
     }
 
     /// The id's text.

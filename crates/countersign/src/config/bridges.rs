@@ -355,6 +355,49 @@ mod tests {
     }
 
     #[test]
+    fn slack_has_two_secrets_which_are_not_mistaken_for_each_other() {
+        // An adapter has a client. Fails only when a provider is in place already, which is just as good.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let folder = tempfile::tempdir().unwrap();
+        let [bot, app] = ["xoxb-secret", "xapp-secret"].map(|secret| {
+            let file = token_file(folder.path(), 0o600);
+            let own = folder.path().join(secret);
+            std::fs::rename(file, &own).unwrap();
+            std::fs::write(&own, secret).unwrap();
+            own.display().to_string()
+        });
+        let slack = |secrets: &str| {
+            let text = format!("[slack]\n{secrets}\n[[slack.channels]]\nid = 'C1'\n");
+            read(&text).settings(&[])
+        };
+        let settings = slack(&format!("token_file = '{bot}'\napp_token_file = '{app}'"));
+        let settings = settings.unwrap().remove(0);
+        assert!(settings.url.is_none() && settings.app_token.is_some());
+        assert!(!format!("{settings:?}").contains("-secret"));
+        for (secrets, wanted) in [
+            (
+                format!("token_file = '{bot}'"),
+                "`app_token_file` is missing",
+            ),
+            (format!("app_token_file = '{app}'"), "there is no token"),
+            (
+                format!("token_file = '{app}'\napp_token_file = '{bot}'"),
+                "`token` is not a bot's",
+            ),
+            (
+                format!("token_file = '{bot}'\napp_token_env = 'SLACK_APP'"),
+                "COUNTERSIGN_",
+            ),
+        ] {
+            let error = format!("{:#}", slack(&secrets).unwrap_err());
+            assert!(
+                error.contains(wanted) && !error.contains("-secret"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_said_before_the_server_starts() {
         let folder = tempfile::tempdir().unwrap();
         let token = token_file(folder.path(), 0o600);

@@ -2,9 +2,11 @@
 
 mod stage;
 
-use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
-use countersign_testkit::{HttpFault, StubModel, Synapse, eventually, peers};
-use serde_json::json;
+use std::time::Duration;
+
+use countersign_testkit::test_server::{Engine, PATIENCE, Setup, mortal_agent};
+use countersign_testkit::{HttpFault, StubModel, Synapse, eventually};
+use serde_json::{Value, json};
 
 use crate::stage::{BINARY, Stage, legend, token};
 
@@ -69,6 +71,44 @@ async fn an_approvers_reaction_runs_the_tool_and_a_strangers_does_nothing() {
     stage.thread_says(&root, "once-more").await;
     let sessions = stage.server.api().get("/api/v1/sessions").await;
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_scheduled_is_said_in_the_room_and_done_in_a_thread_or_as_a_job() {
+    /// The next full minute, and what has to be done then on a busy machine.
+    const SOON: Duration = Duration::from_mins(3);
+    let schedules = "[[schedules]]\nname = 'call'\ncron = '* * * * *'\nprompt = 'SAY it-is-time'\n\
+         bridge = 'matrix'\nchannel = 'ROOM'\n\
+         [[schedules]]\nname = 'chore'\ncron = '* * * * *'\nprompt = 'SAY swept'\nengine = 'mine'\n";
+    let stage = Stage::demo(schedules).await;
+    let root = eventually(SOON, "it is said in the room", async || {
+        let events = stage.alice.events(&stage.room).await;
+        let is_call = |event: &&Value| {
+            let body = event["content"]["body"].as_str().unwrap_or_default();
+            event["sender"] == stage.bot.id.as_str() && body.contains("call: SAY it-is-time")
+        };
+        events
+            .iter()
+            .find(is_call)
+            .map(|event| id(event).to_owned())
+    })
+    .await;
+    stage.thread_says(&root, "it-is-time").await;
+    let api = stage.server.api();
+    eventually(SOON, "the chore is done", async || {
+        let jobs = api.get("/api/v1/jobs?limit=10").await;
+        let jobs = jobs["jobs"].as_array()?.clone();
+        let is_done = |job: &Value| job["title"] == "chore" && job["state"] == "completed";
+        jobs.iter().any(is_done).then_some(())
+    })
+    .await;
+    let listed = api.get("/api/v1/schedules").await;
+    for name in ["call", "chore"] {
+        let schedules = listed["schedules"].as_array().unwrap();
+        let found = schedules.iter().find(|it| it["name"] == name).unwrap();
+        assert_eq!(found["last"]["outcome"]["kind"], "begun", "{found}");
+        assert!(found["next_at"].is_string(), "{found}");
+    }
 }
 
 #[tokio::test]
@@ -316,13 +356,7 @@ async fn asks_go_to_direct_messages_then_to_the_next_approver_and_either_answers
 
 #[tokio::test]
 async fn an_agent_that_dies_is_an_error_with_its_last_words() {
-    let agent = peers::scripted_agent();
-    let script = format!(
-        "{}; code=$?; echo 'out of memory, alas' >&2; exit $code",
-        agent.display()
-    );
-    let agents =
-        format!("[[agents]]\nname = 'mortal'\ncommand = '/bin/sh'\nargs = ['-c', {script:?}]\n");
+    let agents = mortal_agent("out of memory, alas");
     let stage = Stage::with(
         Setup::new(BINARY, Engine::None),
         &agents,

@@ -1,9 +1,7 @@
 //! A homeserver with a room, and a server whose bridge is in it.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use countersign_testkit::synapse::{MatrixUser, encoded};
-use countersign_testkit::test_server::{Engine, PATIENCE, Setup};
+use countersign_testkit::test_server::{Bridging, Engine, PATIENCE, Setup};
 use countersign_testkit::{HttpFaults, Synapse, TestServer, eventually};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -24,7 +22,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// With the demo agent; `channel` are more lines for the channel.
+    /// With the demo agent; `channel` are more lines for the channel, in which `ROOM` stands for its id.
     pub(crate) async fn demo(channel: &str) -> Self {
         let agents =
             format!("[[agents]]\nname = 'mine'\ncommand = '{BINARY}'\nargs = ['demo-agent']\n");
@@ -41,24 +39,16 @@ impl Stage {
         bot.join(&room).await;
         mallory.join(&room).await;
         let faults = HttpFaults::start(&synapse.url());
-        let secrets = tempfile::tempdir().expect("a folder can be made");
-        let token = secrets.path().join("token");
-        std::fs::write(&token, &bot.token).expect("it can be written");
-        let mode = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(&token, mode).expect("it is ours");
-        let bridge = format!(
-            "{agents}[bridges.matrix]\nurl = '{}'\ntoken_file = '{}'\n\
-             approvers = [{{ id = '{}', actor = 'alice' }}]\npeople = ['{}']\n\
-             [[bridges.matrix.channels]]\nid = '{room}'\n{channel}",
-            faults.url(),
-            token.display(),
-            alice.id,
-            mallory.id,
-        );
-        let setup = Setup {
-            engine_settings: format!("{}{bridge}", setup.engine_settings),
-            ..setup
+        let bridging = Bridging {
+            platform: "matrix",
+            url: &faults.url(),
+            token: &bot.token,
+            approver: &alice.id,
+            talker: &mallory.id,
+            channel: &room,
+            lines: &channel.replace("ROOM", &room),
         };
+        let (setup, secrets) = setup.bridged(agents, &bridging);
         let stage = Self {
             server: setup.start().await,
             synapse,

@@ -86,6 +86,7 @@ fn wants(operation: &str) -> (Wants, Value) {
         | "verify_audit"
         | "search_audit"
         | "list_notifications"
+        | "list_schedules"
         | "retry_notification"
         | "retry_notifications"
         | "test_target" => (Wants::Grant(Administer), Value::Null),

@@ -135,6 +135,29 @@ impl Store {
         rows.into_iter().map(Inbound::try_from).collect()
     }
 
+    /// The turn that something that came in by `bridge` becomes, and whether it still waits for that; nothing if it is
+    /// not known any more.
+    pub async fn inbound_turn(
+        &self,
+        bridge: &str,
+        id: &str,
+    ) -> Result<Option<(TurnId, bool)>, StoreError> {
+        const GET: &str = "SELECT turn, state FROM bridge_inbox WHERE bridge = $1 AND id = $2";
+        let row: Option<(String, String)> = on_db!(&self.db, |connection| {
+            query(GET)
+                .bind(bridge)
+                .bind(id)
+                .fetch_optional(connection)
+                .await?
+        });
+        let Some((turn, state)) = row else {
+            return Ok(None);
+        };
+        let turn = turn.parse();
+        let turn = turn.map_err(|_| StoreError::corrupt("bridge_inbox", id, "turn"))?;
+        Ok(Some((turn, state == "waiting")))
+    }
+
     /// Notes that something that came in was dealt with. Its words are forgotten, its id is not.
     pub async fn finish_inbound(&self, bridge: &str, id: &str) -> Result<(), StoreError> {
         const FINISH: &str =

@@ -270,6 +270,24 @@ impl Store {
         Ok(())
     }
 
+    /// Why what `bridge` was to say under `key` was given up, if it was.
+    pub async fn given_up_saying(
+        &self,
+        bridge: &str,
+        key: &str,
+    ) -> Result<Option<String>, StoreError> {
+        const GET: &str = "SELECT COALESCE(problem, '') FROM bridge_messages \
+             WHERE bridge = $1 AND key = $2 AND state = 'dead'";
+        let row: Option<(String,)> = on_db!(&self.db, |connection| {
+            query(GET)
+                .bind(bridge)
+                .bind(key)
+                .fetch_optional(connection)
+                .await?
+        });
+        Ok(row.map(|(problem,)| problem))
+    }
+
     /// What `bridge` says or said about `subject`, in order.
     pub async fn chat_messages_about(
         &self,
