@@ -772,6 +772,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists scheduled prompts, by name: when each is due next, and what became of the last time. */
+        get: operations["list_schedules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/search": {
         parameters: {
             query?: never;
@@ -2429,6 +2446,11 @@ export interface components {
             token?: components["schemas"]["TokenId"] | null;
             workspace?: components["schemas"]["WorkspaceId"] | null;
         };
+        /**
+         * @description What becomes of a time that passed while no server ran.
+         * @enum {string}
+         */
+        Missed: "run_once" | "skip";
         /** @description Something to send along with a prompt: at most ten, each of at most 5 MiB, all of at most 20 MiB. */
         NewAttachment: {
             /** @enum {string} */
@@ -3005,6 +3027,70 @@ export interface components {
             times: number;
         };
         RunId: string;
+        /** @description What became of a time that came. */
+        RunOutcome: {
+            /** @enum {string} */
+            kind: "announced";
+        } | {
+            /** @enum {string} */
+            kind: "begun";
+            /** @description The job, or what came into the chat. */
+            run: string;
+        } | {
+            /** @enum {string} */
+            kind: "missed";
+        } | {
+            /** @enum {string} */
+            kind: "failed";
+            /** @description Why. */
+            why: string;
+        };
+        /** @description A scheduled prompt, as the configuration says it and as the ledger knows it. */
+        Schedule: {
+            /** @description When it is due: minute, hour, day of the month, month, day of the week. */
+            cron: string;
+            /** @description Every time up to this one is dealt with. */
+            handled_until: components["schemas"]["Timestamp"];
+            last?: components["schemas"]["ScheduledRun"] | null;
+            left_out_at?: components["schemas"]["Timestamp"] | null;
+            /** @description What becomes of a time that passed while no server ran. */
+            missed: components["schemas"]["Missed"];
+            /** @description What people call it. */
+            name: string;
+            next_at?: components["schemas"]["Timestamp"] | null;
+            /** @description The time zone that this is meant in, by its IANA name. */
+            time_zone: string;
+            /** @description Where the prompt goes. */
+            to: components["schemas"]["ScheduleTarget"];
+        };
+        /** @description Scheduled prompts, by name. */
+        ScheduleList: {
+            /** @description The schedules. */
+            schedules: components["schemas"]["Schedule"][];
+        };
+        /** @description Where a scheduled prompt goes. */
+        ScheduleTarget: {
+            /** @description The engine; the usual one if it is not said. */
+            engine?: string | null;
+            /** @enum {string} */
+            kind: "job";
+            /** @description The workspace, by path or name; the first if it is not said. */
+            workspace?: string | null;
+        } | {
+            /** @description The bridge, such as `matrix`. */
+            bridge: string;
+            /** @description What the platform calls the channel. */
+            channel: string;
+            /** @enum {string} */
+            kind: "channel";
+        };
+        /** @description A time that came. */
+        ScheduledRun: {
+            /** @description When it was due. */
+            due_at: components["schemas"]["Timestamp"];
+            /** @description What became of it. */
+            outcome: components["schemas"]["RunOutcome"];
+        };
         /**
          * @description How far an "always" reaches.
          * @enum {string}
@@ -9564,6 +9650,89 @@ export interface operations {
             };
             /** @description The body says something that cannot be. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Something failed here. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    list_schedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description No token, or one that opens nothing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description A grant is missing, or the request came from a place that may not call. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

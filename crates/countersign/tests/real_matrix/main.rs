@@ -413,7 +413,7 @@ async fn the_check_says_what_is_missing_and_a_channel_without_approvers_is_told_
     let checked = server
         .cli(&["bridges", "check", "--json", "--config", config])
         .await;
-    let found: serde_json::Value = serde_json::from_str(&checked.stdout).unwrap();
+    let found: Value = serde_json::from_str(&checked.stdout).unwrap();
     assert_eq!((checked.code, &found["ok"]), (1, &json!(false)), "{found}");
     let findings = found["bridges"][0]["findings"].as_array().unwrap();
     assert_eq!(
@@ -427,7 +427,7 @@ async fn the_check_says_what_is_missing_and_a_channel_without_approvers_is_told_
     assert!(!checked.stdout.contains(&stage.bot.token));
 }
 
-fn id(event: &serde_json::Value) -> &str {
+fn id(event: &Value) -> &str {
     event["event_id"].as_str().expect("an event has an id")
 }
 
