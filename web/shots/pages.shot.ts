@@ -98,7 +98,7 @@ async function work(server: Server): Promise<string> {
   await server.answer(await asked(denied), { answer: "deny", reason: "They are for next year" }, bob);
   const waiting = await handIn("Publish the sowing calendar\nTOOL bash: npm publish calendar\nFINAL Published.");
   await asked(waiting);
-  await handIn("Water the beds in the greenhouse\nSLEEP 600");
+  await handIn("Water the beds in the greenhouse\nSLOW 20000\nFINAL One bed after the other, from the north to the south, until all of them are wet.");
   return shown;
 }
 
