@@ -4,24 +4,42 @@ use std::process::ExitCode;
 
 use countersign_bridges::{BridgeSettings, Bridges, ScheduleSettings, adapter_of};
 use countersign_broker::{Broker, Store};
+use countersign_core::time::Clock;
 use serde_json::json;
 
 use crate::arguments::{self, BridgesAct, CheckBridges};
 use crate::config::Config;
+use crate::config::bridges::BridgesConfig;
+use crate::config::schedules::{self, ScheduleConfig};
 use crate::message::{self, print, say};
 use crate::serve::workspace;
 
-/// Starts the bridges, and says where nobody may answer.
-pub(crate) fn start(
-    broker: &Broker,
-    store: &Store,
-    settings: Vec<BridgeSettings>,
+/// The chats that a server is in, and what is done at set times.
+pub(crate) struct Chats {
+    bridges: Vec<BridgeSettings>,
     schedules: Vec<ScheduleSettings>,
-) -> anyhow::Result<Bridges> {
-    for line in settings.iter().flat_map(unanswerable) {
-        say(&line);
+}
+
+impl Chats {
+    /// What the configuration says, for a server of `workspaces`.
+    pub(crate) fn of(
+        bridges: BridgesConfig,
+        configured: Vec<ScheduleConfig>,
+        workspaces: &[(String, String)],
+    ) -> anyhow::Result<Self> {
+        let bridges = bridges.settings(workspaces)?;
+        let schedules = schedules::settings(configured, &bridges, Clock::System.now())?;
+        Ok(Self { bridges, schedules })
     }
-    Ok(Bridges::start(broker, store, settings, schedules)?)
+
+    /// Starts the bridges, and says where nobody may answer.
+    pub(crate) fn start(self, broker: &Broker, store: &Store) -> anyhow::Result<Bridges> {
+        for line in self.bridges.iter().flat_map(unanswerable) {
+            say(&line);
+        }
+        let Self { bridges, schedules } = self;
+        Ok(Bridges::start(broker, store, bridges, schedules)?)
+    }
 }
 
 /// The channels in which nobody may answer, each in a sentence.

@@ -25,9 +25,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::arguments::{DEFAULT_PORT, Options, Serve};
-use crate::bridges;
+use crate::bridges::Chats;
 use crate::config::notify;
-use crate::config::schedules;
 use crate::config::{ApprovalConfig, AttachConfig, Config, EngineConfig, ForeignAnswerConfig};
 use crate::data::DataDirectory;
 use crate::files;
@@ -96,13 +95,8 @@ pub(crate) async fn start(
     let notify = notify::targets(config.notify, &workspaces)?;
     let prefix = config.server.path_prefix.as_deref().unwrap_or_default();
     let path_prefix = PathPrefix::read(prefix).context("`path_prefix` cannot be used")?;
-    let bridges = match manner {
-        Manner::Attended => {
-            let bridges = config.bridges.settings(&workspaces)?;
-            let now = Clock::System.now();
-            let schedules = schedules::settings(config.schedules, &bridges, now)?;
-            Some((bridges, schedules))
-        }
+    let chats = match manner {
+        Manner::Attended => Some(Chats::of(config.bridges, config.schedules, &workspaces)?),
         // It is there for commands, has no workspaces of its own, and ends by itself.
         Manner::Background => None,
     };
@@ -159,8 +153,8 @@ pub(crate) async fn start(
     let broker = Broker::start(store.clone(), settings, Clock::System)
         .await
         .context("failed to read the ledger")?;
-    let bridges = bridges
-        .map(|(bridges, schedules)| bridges::start(&broker, &store, bridges, schedules))
+    let bridges = chats
+        .map(|chats| chats.start(&broker, &store))
         .transpose()?;
     let server = ServerSettings {
         public_url,

@@ -33,6 +33,7 @@ enum Wants {
 const QUEUED: &str = "turn_01kaaaaaaaf7aaaaaaaaaaaaaa";
 
 /// What every operation of the document wants, and a body for it that can be understood.
+#[expect(clippy::too_many_lines, reason = "a line for each operation")]
 fn wants(operation: &str) -> (Wants, Value) {
     use Grant::{Administer, Answer, Prompt, Read};
     match operation {
