@@ -107,9 +107,8 @@ pub(crate) async fn start(
         Manner::Background => DataDirectory::hold_in_time().await?,
     };
     let public_url = config.server.public_url.as_deref().map(str::parse);
-    let public_url = public_url
-        .transpose()
-        .context("`server.public_url` is wrong")?;
+    let public_url = public_url.transpose();
+    let public_url = public_url.context("`server.public_url` is wrong")?;
     let port = options.port.or(config.server.port).unwrap_or(DEFAULT_PORT);
     let tcp = match (listen(port).await, manner) {
         // Nobody has been told of a port yet.
@@ -120,11 +119,8 @@ pub(crate) async fn start(
         Manner::Attended => None,
         Manner::Background => Some(idle::limit(config.jobs.idle_exit_s)),
     };
-    let store = open_store(
-        options.database.as_ref().or(config.database.as_ref()),
-        &data,
-    )
-    .await?;
+    let database = options.database.as_ref().or(config.database.as_ref());
+    let store = open_store(database, &data).await?;
     let settings = Settings {
         data_directory: data.path().to_owned(),
         own_program: std::env::current_exe().context("failed to find our own program")?,
