@@ -94,8 +94,14 @@ impl Broker {
                     failure: Some(failure),
                     ..JobEnd::default()
                 };
-                let ended = self.store.end_job(id, &end, self.clock.now()).await;
-                if let Err(error) = ended {
+                let ending = async {
+                    // What is given up because somebody cancelled it ends as that, by whoever sees to cancelled jobs.
+                    if self.is_wanted(id).await? {
+                        self.store.end_job(id, &end, self.clock.now()).await?;
+                    }
+                    Ok::<(), StoreError>(())
+                };
+                if let Err(error) = ending.await {
                     drop(Trouble::from(error));
                 }
                 if let Ok(Some(job)) = self.store.job(id).await {
