@@ -201,6 +201,25 @@ pub struct Place {
     pub thread: Option<String>,
 }
 
+impl Place {
+    /// A channel as a whole.
+    pub fn channel(channel: impl Into<String>) -> Self {
+        Self {
+            channel: channel.into(),
+            thread: None,
+        }
+    }
+
+    /// The thread that a message here is in or begins, on platforms that call a thread as its first message.
+    #[must_use]
+    pub fn thread_of(&self, message: &MessageId) -> Self {
+        Self {
+            channel: self.channel.clone(),
+            thread: Some(self.thread.clone().unwrap_or_else(|| message.0.clone())),
+        }
+    }
+}
+
 /// What the platform calls a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

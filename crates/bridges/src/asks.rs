@@ -159,10 +159,7 @@ impl Bridge {
         };
         let route = self.settings.channels.iter().find(wants);
         Ok(route.map(|route| {
-            let place = Place {
-                channel: route.id.clone(),
-                thread: None,
-            };
+            let place = Place::channel(&route.id);
             (self.chat_place(&place), route)
         }))
     }

@@ -242,10 +242,7 @@ fn is_thread(channel: &Value) -> bool {
 }
 
 fn channel_called(channel: u64) -> Place {
-    Place {
-        channel: channel.to_string(),
-        thread: None,
-    }
+    Place::channel(channel.to_string())
 }
 
 fn thread_of(parent: u64, thread: u64) -> Place {

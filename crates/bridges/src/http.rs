@@ -1,10 +1,39 @@
-//! What all adapters that speak HTTP need: parts of paths, what it means when no answer comes, and bodies with a limit.
+//! What all adapters that speak HTTP need: clients with limits, parts of paths, forms, what it means when no answer comes, and
+//! bodies with a limit.
+
+mod form;
+
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
-use reqwest::Response;
+use reqwest::{ClientBuilder, Response};
 
 use crate::adapter::{Failure, IncomingFile};
+
+pub(crate) use form::Form;
+
+/// How long a request may take.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// How long a connection may take.
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How long to wait where a platform says to and not for how long.
+pub(crate) const USUAL_WAIT: Duration = Duration::from_secs(5);
+/// More of an error than this is not told, in characters.
+const TOLD: usize = 300;
+
+/// A client of which every request has a time limit.
+pub(crate) fn client() -> ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT_LIMIT)
+        .timeout(TIME_LIMIT)
+        .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
+}
+
+/// As much as is told of what a platform says of an error.
+pub(crate) fn told(said: &str) -> String {
+    said.chars().take(TOLD).collect()
+}
 
 /// A part of a path or a query: ids have slashes, colons and signs in them.
 pub(crate) fn percent_encoded(segment: &str) -> String {

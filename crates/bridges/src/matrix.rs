@@ -191,19 +191,13 @@ impl Matrix {
             .filter(|room| joined.contains(room))
             .find_map(Value::as_str)
         {
-            return Ok(Place {
-                channel: room.to_owned(),
-                thread: None,
-            });
+            return Ok(Place::channel(room));
         }
         let wish = json!({"is_direct": true, "invite": [person], "preset": "trusted_private_chat"});
         let made = send(self.client.call(Method::POST, &["createRoom"]).json(&wish)).await?;
         let room = made["room_id"].as_str().unwrap_or_default().to_owned();
         self.remember_direct(person, &room, &me).await?;
-        Ok(Place {
-            channel: room,
-            thread: None,
-        })
+        Ok(Place::channel(room))
     }
 
     async fn edit_message(
@@ -325,11 +319,7 @@ impl Adapter for Matrix {
         message: &'a MessageId,
         _title: &'a str,
     ) -> BoxFuture<'a, Result<Place, Failure>> {
-        let root = place.thread.clone().unwrap_or_else(|| message.0.clone());
-        let thread = Place {
-            channel: place.channel.clone(),
-            thread: Some(root),
-        };
+        let thread = place.thread_of(message);
         Box::pin(async move { Ok(thread) })
     }
 

@@ -170,8 +170,7 @@ impl Scheduler {
     /// Deals with what of a schedule is due, and tells how it stands then.
     async fn look(&self, settings: &ScheduleSettings) -> Result<Schedule, StoreError> {
         let now = self.broker.clock().now();
-        let known = self.store.schedules().await?;
-        let known = known.into_iter().find(|it| it.name == settings.name);
+        let known = self.store.schedule(&settings.name).await?;
         let mut schedule = settings.told(known.clone(), now);
         if let Some(last) = &mut schedule.last
             && last.outcome == RunOutcome::Announced
@@ -231,7 +230,7 @@ impl Scheduler {
         let Some(bridge) = self.bridge(platform) else {
             return failed(format!("there is no bridge to {platform}"));
         };
-        let place = bridge.chat_place(&place(channel));
+        let place = bridge.chat_place(&Place::channel(channel));
         let id = settings.happening_id(due);
         let text = Text::plain(&format!("⏰ {}: {}", settings.name, settings.prompt));
         let saying = Saying::Say(Outgoing::plain(text));
@@ -302,7 +301,7 @@ impl Scheduler {
         };
         let happening = Happening {
             id: id.clone(),
-            place: place(channel),
+            place: Place::channel(channel),
             is_direct: false,
             by: Person {
                 id: PERSON.to_owned(),
@@ -382,13 +381,6 @@ impl Scheduler {
 
 /// The clock is not looked at more often than this, whatever it says.
 const SHORTEST: Duration = Duration::from_millis(50);
-
-fn place(channel: &str) -> Place {
-    Place {
-        channel: channel.to_owned(),
-        thread: None,
-    }
-}
 
 fn warn(what: &str, error: &StoreError) {
     tracing::warn!(

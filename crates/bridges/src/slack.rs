@@ -26,6 +26,7 @@ use crate::adapter::{
     Adapter, Buttons, Capabilities, Failure, Finding, IncomingFile, Key, Length, MessageId,
     Outgoing, OutgoingFile, Place, Pressed, Reaction, Sent, Tone,
 };
+use crate::http::too_big;
 use crate::intake::{Intake, Stopped};
 use crate::text::{Block, Span, Text};
 use crate::{Platform, Secret, UnfitBridge};
@@ -227,10 +228,7 @@ impl Slack {
         let channel = answer["channel"]["id"].as_str();
         let channel = channel
             .ok_or_else(|| Failure::Unreached("Slack does not say where that is".to_owned()))?;
-        Ok(Place {
-            channel: channel.to_owned(),
-            thread: None,
-        })
+        Ok(Place::channel(channel))
     }
 
     async fn upload_file(
@@ -362,11 +360,7 @@ impl Adapter for Slack {
         message: &'a MessageId,
         _title: &'a str,
     ) -> BoxFuture<'a, Result<Place, Failure>> {
-        let root = place.thread.clone().unwrap_or_else(|| message.0.clone());
-        let thread = Place {
-            channel: place.channel.clone(),
-            thread: Some(root),
-        };
+        let thread = place.thread_of(message);
         Box::pin(async move { Ok(thread) })
     }
 
@@ -435,10 +429,9 @@ impl Adapter for Slack {
     ) -> BoxFuture<'a, Result<Bytes, Failure>> {
         Box::pin(async move {
             if file.size.is_some_and(|size| size > limit) {
-                let problem = format!("`{}` is bigger than {limit} bytes", file.name);
-                return Err(Failure::Refused(problem));
+                return Err(too_big(file, limit));
             }
-            self.client.fetch(&file.handle, &file.name, limit).await
+            self.client.fetch(file, limit).await
         })
     }
 

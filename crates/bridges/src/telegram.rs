@@ -25,13 +25,13 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use self::client::{Client, Form};
+use self::client::Client;
 use self::pace::{Act, Pace};
 use crate::adapter::{
     Adapter, Buttons, Capabilities, Failure, Finding, IncomingFile, Key, Length, MessageId,
     Outgoing, OutgoingFile, Place, Pressed, Reaction, Tone,
 };
-use crate::http::too_big;
+use crate::http::{Form, too_big};
 use crate::intake::{Intake, Stopped};
 use crate::text::Text;
 use crate::{Platform, Secret, UnfitBridge};
@@ -281,7 +281,7 @@ impl Telegram {
             }
             None => {}
         }
-        let form = form.file("document", &file.name, &file.media_type, &file.content);
+        let form = form.file("document", file);
         let sent = self.client.call_with_file("sendDocument", form).await?;
         called(&sent)
     }
@@ -318,7 +318,7 @@ impl Telegram {
         match tone {
             Tone::Done => Ok(()),
             Tone::Refused => {
-                let place = direct_place(&press.by.id);
+                let place = Place::channel(&press.by.id);
                 let message = Outgoing::plain(Text::plain(text));
                 self.send_message(&place, &message).await.map(drop)
             }
@@ -336,14 +336,6 @@ fn called(sent: &Value) -> Result<MessageId, Failure> {
     let id = sent["message_id"].as_i64();
     id.map(|id| MessageId(id.to_string()))
         .ok_or_else(|| Failure::Unknown("Telegram does not say what it is called".to_owned()))
-}
-
-/// The chat of somebody and us, which has the same number as they.
-fn direct_place(person: &str) -> Place {
-    Place {
-        channel: person.to_owned(),
-        thread: None,
-    }
 }
 
 fn chat_of(place: &Place) -> Result<i64, Failure> {
@@ -411,7 +403,8 @@ impl Adapter for Telegram {
     }
 
     fn direct<'a>(&'a self, person: &'a str) -> BoxFuture<'a, Result<Place, Failure>> {
-        Box::pin(async move { Ok(direct_place(person)) })
+        // The chat of somebody and us has the same number as they.
+        Box::pin(async move { Ok(Place::channel(person)) })
     }
 
     fn send<'a>(

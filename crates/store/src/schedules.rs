@@ -15,10 +15,16 @@ impl Store {
         let rows: Vec<(String, String)> = on_db!(&self.db, |connection| {
             query(LIST).fetch_all(connection).await?
         });
-        let read = |(name, body): (String, String)| {
-            serde_json::from_str(&body).map_err(|_| StoreError::corrupt("schedules", &name, "body"))
-        };
-        rows.into_iter().map(read).collect()
+        rows.iter().map(|(name, body)| read(name, body)).collect()
+    }
+
+    /// How the scheduled prompt that is called so stands.
+    pub async fn schedule(&self, name: &str) -> Result<Option<Schedule>, StoreError> {
+        const GET: &str = "SELECT body FROM schedules WHERE name = $1";
+        let row: Option<(String,)> = on_db!(&self.db, |connection| {
+            query(GET).bind(name).fetch_optional(connection).await?
+        });
+        row.map(|(body,)| read(name, &body)).transpose()
     }
 
     /// Keeps how a scheduled prompt stands.
@@ -34,4 +40,8 @@ impl Store {
         });
         Ok(())
     }
+}
+
+fn read(name: &str, body: &str) -> Result<Schedule, StoreError> {
+    serde_json::from_str(body).map_err(|_| StoreError::corrupt("schedules", name, "body"))
 }

@@ -11,19 +11,11 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 
 use crate::adapter::Failure;
-use crate::http::unanswered;
+use crate::http::{self, USUAL_WAIT, told, unanswered};
 use crate::{Secret, UnfitBridge};
 
 /// Where Discord is unless something else is said.
 const USUAL: &str = "https://discord.com";
-/// How long a request may take.
-const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long to wait where Discord says to and not for how long.
-const USUAL_WAIT: Duration = Duration::from_secs(5);
-/// More of an error than this is not told.
-const TOLD: usize = 300;
 
 /// Discord's own numbers of what is wrong.
 pub(super) mod code {
@@ -68,9 +60,7 @@ impl Client {
         let mut authorisation = HeaderValue::from_str(&format!("Bot {}", token.expose()))
             .map_err(|_| invalid("token", "is no token"))?;
         authorisation.set_sensitive(true);
-        let http = reqwest::Client::builder()
-            .connect_timeout(CONNECT_LIMIT)
-            .timeout(TIME_LIMIT)
+        let http = http::client()
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!(
                 "DiscordBot (countersign, ",
@@ -129,15 +119,14 @@ pub(super) async fn send(request: RequestBuilder) -> Result<Value, Refusal> {
 /// What an error of Discord means.
 pub(super) fn refusal(status: StatusCode, wait: Option<Duration>, body: &Value) -> Refusal {
     let code = body["code"].as_u64().unwrap_or_default();
-    let said = body["message"].as_str().unwrap_or_default();
-    let said: String = said.chars().take(TOLD).collect();
+    let said = told(body["message"].as_str().unwrap_or_default());
     let problem = format!("{} {code} {said}", status.as_u16());
     let failure = match status {
         StatusCode::TOO_MANY_REQUESTS => {
-            let told = body["retry_after"].as_f64();
-            let told = told.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            let also = body["retry_after"].as_f64();
+            let also = also.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             Failure::Later {
-                after: told.max(wait).unwrap_or(USUAL_WAIT),
+                after: also.max(wait).unwrap_or(USUAL_WAIT),
                 problem,
             }
         }

@@ -2,12 +2,13 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::dialect;
 use crate::adapter::{Button, Key, Meaning, Outgoing, OutgoingFile};
+use crate::http::Form;
 
 /// Nothing is fetched and shown for addresses in a message.
 const WITHOUT_EMBEDS: u32 = 1 << 2;
@@ -73,28 +74,14 @@ fn rows(buttons: &[Button]) -> Vec<Value> {
 
 /// A file as the parts of a form, and the type that says what parts them.
 pub(super) fn form(file: &OutgoingFile, key: &Key) -> (String, Bytes) {
-    // What the form calls it must not end its header.
-    let name = file
-        .name
-        .replace(|sign: char| sign.is_control() || "\"\\".contains(sign), "_");
     let message = json!({
-        "attachments": [{"id": "0", "filename": name}],
+        "attachments": [{"id": "0", "filename": Form::safe(&file.name)}],
         "allowed_mentions": {"parse": []},
     });
-    let message = with_key(message, key);
-    let boundary = format!("countersign{:032x}", rand::random::<u128>());
-    let mut body = BytesMut::new();
-    let head = format!(
-        "--{boundary}\r\ncontent-disposition: form-data; name=\"payload_json\"\r\ncontent-type: application/json\r\n\r\n\
-         {message}\r\n--{boundary}\r\ncontent-disposition: form-data; name=\"files[0]\"; filename=\"{name}\"\r\n\
-         content-type: {}\r\n\r\n",
-        file.media_type
-    );
-    body.extend_from_slice(head.as_bytes());
-    body.extend_from_slice(&file.content);
-    body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
-    let kind = format!("multipart/form-data; boundary={boundary}");
-    (kind, body.freeze())
+    Form::new()
+        .json("payload_json", &with_key(message, key))
+        .file("files[0]", file)
+        .end()
 }
 
 #[cfg(test)]

@@ -7,16 +7,7 @@ use serde_json::Value;
 
 use crate::Secret;
 use crate::adapter::Failure;
-use crate::http::{percent_encoded, unanswered};
-
-/// How long a request may take.
-pub(super) const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long to wait where the server says to and not for how long.
-const USUAL_WAIT: Duration = Duration::from_secs(5);
-/// More of an error than this is not told.
-const TOLD: usize = 300;
+use crate::http::{self, USUAL_WAIT, percent_encoded, told, unanswered};
 
 /// A homeserver, as one user.
 #[derive(Debug, Clone)]
@@ -28,13 +19,8 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(base: &str, token: Secret) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder()
-            .connect_timeout(CONNECT_LIMIT)
-            .timeout(TIME_LIMIT)
-            .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
-            .build()?;
         Ok(Self {
-            http,
+            http: http::client().build()?,
             base: base.trim_end_matches('/').to_owned(),
             token,
         })
@@ -90,14 +76,13 @@ pub(super) async fn send(request: RequestBuilder) -> Result<Value, Failure> {
 /// What an error of the server means.
 pub(super) fn refusal(status: StatusCode, wait: Option<Duration>, body: &Value) -> Failure {
     let code = body["errcode"].as_str().unwrap_or_default();
-    let said = body["error"].as_str().unwrap_or_default();
-    let said: String = said.chars().take(TOLD).collect();
+    let said = told(body["error"].as_str().unwrap_or_default());
     let problem = format!("{} {code} {said}", status.as_u16());
     match status {
         StatusCode::TOO_MANY_REQUESTS => {
-            let told = body["retry_after_ms"].as_u64().map(Duration::from_millis);
+            let also = body["retry_after_ms"].as_u64().map(Duration::from_millis);
             Failure::Later {
-                after: told.max(wait).unwrap_or(USUAL_WAIT),
+                after: also.max(wait).unwrap_or(USUAL_WAIT),
                 problem,
             }
         }

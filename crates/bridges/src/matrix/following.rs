@@ -6,9 +6,10 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::client::{TIME_LIMIT, send};
+use super::client::send;
 use super::{Matrix, Me};
 use crate::adapter::{Failure, Happening, IncomingFile, MessageId, Person, Place, What};
+use crate::http::TIME_LIMIT;
 use crate::intake::{Intake, Stopped};
 
 /// How long the server holds a poll while nothing happens.

@@ -2,24 +2,15 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt as _;
+use bytes::Bytes;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, StatusCode, Url};
 use serde_json::Value;
 
 use crate::Secret;
-use crate::adapter::Failure;
-
-/// How long a request may take.
-const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take.
-pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long to wait where Slack says to and not for how long.
-const USUAL_WAIT: Duration = Duration::from_secs(5);
-/// More of an error than this is not told.
-const TOLD: usize = 300;
+use crate::adapter::{Failure, IncomingFile};
+use crate::http::{self, USUAL_WAIT, content_of, told, unanswered};
 
 /// Slack, as one app in one workspace.
 #[derive(Debug, Clone)]
@@ -39,12 +30,9 @@ pub(super) struct Answer {
 
 impl Client {
     pub(super) fn new(base: Url, token: Secret, app_token: Secret) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder()
-            .connect_timeout(CONNECT_LIMIT)
-            .timeout(TIME_LIMIT)
+        let http = http::client()
             // Where a file is not for us Slack leads to a page on which people sign in.
             .redirect(Policy::none())
-            .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
             .build()?;
         Ok(Self {
             http,
@@ -124,8 +112,8 @@ impl Client {
     }
 
     /// Fetches a file of at most `limit` bytes; our token goes to Slack itself and nowhere else.
-    pub(super) async fn fetch(&self, url: &str, name: &str, limit: u64) -> Result<Bytes, Failure> {
-        let url = self.own_address(url)?;
+    pub(super) async fn fetch(&self, file: &IncomingFile, limit: u64) -> Result<Bytes, Failure> {
+        let url = self.own_address(&file.handle)?;
         let request = self.http.get(url).bearer_auth(self.token.expose());
         let response = request.send().await.map_err(|error| unanswered(&error))?;
         let status = response.status();
@@ -137,16 +125,7 @@ impl Client {
             let wait = wait_of(response.headers());
             return Err(refused_with(status, wait, "the file is not given"));
         }
-        let mut content = BytesMut::new();
-        let mut pieces = response.bytes_stream();
-        while let Some(piece) = pieces.next().await {
-            content.extend_from_slice(&piece.map_err(|error| unanswered(&error))?);
-            if content.len() as u64 > limit {
-                let problem = format!("`{name}` is bigger than {limit} bytes");
-                return Err(Failure::Refused(problem));
-            }
-        }
-        Ok(content.freeze())
+        content_of(response, file, limit).await
     }
 
     fn own_address(&self, url: &str) -> Result<Url, Failure> {
@@ -189,23 +168,8 @@ fn wait_of(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// What a request means that got no answer. The address is left out: there may be a ticket in it.
-fn unanswered(error: &reqwest::Error) -> Failure {
-    let mut problem = "the connection broke".to_owned();
-    let mut cause = std::error::Error::source(error);
-    while let Some(next) = cause {
-        problem = next.to_string();
-        cause = next.source();
-    }
-    if error.is_connect() {
-        Failure::Unreached(problem)
-    } else {
-        Failure::Unknown(problem)
-    }
-}
-
 fn refused_with(status: StatusCode, wait: Option<Duration>, said: &str) -> Failure {
-    let said: String = said.chars().take(TOLD).collect();
+    let said = told(said);
     let problem = format!("{} {said}", status.as_u16());
     match status {
         StatusCode::TOO_MANY_REQUESTS => Failure::Later {
@@ -223,15 +187,13 @@ fn refused_with(status: StatusCode, wait: Option<Duration>, said: &str) -> Failu
 /// What an error means that Slack names.
 fn refusal(body: &Value, wait: Option<Duration>) -> Failure {
     let error = body["error"].as_str().unwrap_or("it does not say why");
-    let mut problem: String = error.chars().take(TOLD).collect();
+    let mut problem = told(error);
     if let Some(needed) = body["needed"].as_str() {
-        let needed: String = needed.chars().take(TOLD).collect();
-        problem = format!("{problem}: the app needs the scope {needed}");
+        problem = format!("{problem}: the app needs the scope {}", told(needed));
     }
     let details = body["response_metadata"]["messages"].as_array();
     if let Some(detail) = details.and_then(|details| details.first()?.as_str()) {
-        let detail: String = detail.chars().take(TOLD).collect();
-        problem = format!("{problem}: {detail}");
+        problem = format!("{problem}: {}", told(detail));
     }
     match error {
         "ratelimited" | "rate_limited" | "message_limit_exceeded" => Failure::Later {

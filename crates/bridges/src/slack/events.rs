@@ -90,10 +90,7 @@ pub(super) fn of_command(payload: &Value) -> Option<Happening> {
     let name = if name.is_empty() { "help" } else { name };
     Some(Happening {
         id: format!("command:{}", payload["trigger_id"].as_str()?),
-        place: Place {
-            channel: channel.to_owned(),
-            thread: None,
-        },
+        place: Place::channel(channel),
         is_direct: is_direct(channel),
         by: person(user, &payload["user_name"]),
         what: What::Command {

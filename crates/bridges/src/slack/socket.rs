@@ -11,8 +11,8 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-use super::client::CONNECT_LIMIT;
 use crate::adapter::Failure;
+use crate::http::CONNECT_LIMIT;
 
 /// How often the other side is asked whether it is there.
 const PING: Duration = Duration::from_secs(5);

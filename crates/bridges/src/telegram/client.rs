@@ -5,22 +5,14 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use reqwest::RequestBuilder;
 use serde_json::Value;
 
 use crate::Secret;
 use crate::adapter::{Failure, IncomingFile};
-use crate::http::{content_of, unanswered};
+use crate::http::{self, Form, USUAL_WAIT, content_of, told, unanswered};
 
-/// How long a request may take.
-pub(super) const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long to wait where the platform says to and not for how long.
-const USUAL_WAIT: Duration = Duration::from_secs(5);
-/// More of an error than this is not told.
-const TOLD: usize = 300;
 /// What an error says of something that is not there: Telegram has no codes for it.
 const GONE: [&str; 8] = [
     "not found",
@@ -43,11 +35,8 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(base: &str, token: Secret) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder()
-            .connect_timeout(CONNECT_LIMIT)
-            .timeout(TIME_LIMIT)
+        let http = http::client()
             .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
             .build()?;
         Ok(Self {
             http,
@@ -117,15 +106,14 @@ async fn answer(request: RequestBuilder) -> Result<Value, Failure> {
 
 /// What an error of the platform means.
 fn refusal(status: u16, body: &Value) -> Failure {
-    let said = body["description"].as_str().unwrap_or_default();
-    let said: String = said.chars().take(TOLD).collect();
+    let said = told(body["description"].as_str().unwrap_or_default());
     let lower = said.to_ascii_lowercase();
     let problem = format!("{status} {said}");
     match status {
         429 => {
-            let told = body["parameters"]["retry_after"].as_u64();
+            let wait = body["parameters"]["retry_after"].as_u64();
             Failure::Later {
-                after: told.map_or(USUAL_WAIT, Duration::from_secs),
+                after: wait.map_or(USUAL_WAIT, Duration::from_secs),
                 problem,
             }
         }
@@ -143,54 +131,6 @@ fn refusal(status: u16, body: &Value) -> Failure {
         // What stands before the Bot API answers so as well, when it has waited too long for what may have been done.
         500.. => Failure::Unknown(problem),
         _ => Failure::Refused(problem),
-    }
-}
-
-/// A form with one file in it.
-pub(super) struct Form {
-    boundary: String,
-    body: BytesMut,
-}
-
-impl Form {
-    pub(super) fn new() -> Self {
-        Self {
-            boundary: format!("countersign-{:032x}", rand::random::<u128>()),
-            body: BytesMut::new(),
-        }
-    }
-
-    /// Adds a field.
-    pub(super) fn field(mut self, name: &str, value: &str) -> Self {
-        self.part(&format!("name=\"{name}\""), "text/plain; charset=utf-8");
-        self.body.extend_from_slice(value.as_bytes());
-        self.body.extend_from_slice(b"\r\n");
-        self
-    }
-
-    /// Adds the file. What would end a header is no part of its name.
-    pub(super) fn file(mut self, field: &str, name: &str, content_type: &str, file: &[u8]) -> Self {
-        let safe = |text: &str| text.replace(['"', '\\', '\r', '\n'], "_");
-        let head = format!("name=\"{field}\"; filename=\"{}\"", safe(name));
-        self.part(&head, &safe(content_type));
-        self.body.extend_from_slice(file);
-        self.body.extend_from_slice(b"\r\n");
-        self
-    }
-
-    fn part(&mut self, disposition: &str, content_type: &str) {
-        let head = format!(
-            "--{}\r\nContent-Disposition: form-data; {disposition}\r\nContent-Type: {content_type}\r\n\r\n",
-            self.boundary
-        );
-        self.body.extend_from_slice(head.as_bytes());
-    }
-
-    fn end(mut self) -> (String, Bytes) {
-        let end = format!("--{}--\r\n", self.boundary);
-        self.body.extend_from_slice(end.as_bytes());
-        let content_type = format!("multipart/form-data; boundary={}", self.boundary);
-        (content_type, self.body.freeze())
     }
 }
 
@@ -249,14 +189,6 @@ mod tests {
                 .to_string()
                 .contains("now called -100123")
         );
-    }
-
-    #[test]
-    fn a_files_name_ends_no_header() {
-        let form = Form::new().file("document", "a\"\r\nX: y", "text/plain", b"body");
-        let (_, body) = form.end();
-        let body = String::from_utf8(body.to_vec()).unwrap();
-        assert!(body.contains("filename=\"a___X: y\""), "{body}");
     }
 
     #[tokio::test]

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::client::TIME_LIMIT;
 use super::{Me, Telegram, Thread};
 use crate::adapter::{Failure, Happening, IncomingFile, MessageId, Person, Place, What};
 use crate::commands::COMMANDS;
+use crate::http::TIME_LIMIT;
 use crate::intake::{Intake, Stopped};
 
 /// How long the platform holds a poll while nothing happens.
