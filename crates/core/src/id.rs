@@ -166,10 +166,10 @@ fn write_id(f: &mut fmt::Formatter<'_>, prefix: &str, id: Uuid) -> fmt::Result {
         *digit = DIGITS[(rest & 31) as usize];
         rest >>= 5;
     }
-    write!(f, "{prefix}_")?;
-    digits
-        .iter()
-        .try_for_each(|digit| write!(f, "{}", char::from(*digit)))
+    f.write_str(prefix)?;
+    f.write_str("_")?;
+    // At once, not digit by digit: every row of the ledger has some.
+    f.write_str(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
 }
 
 fn read_id(prefix: &'static str, text: &str) -> Result<Uuid, InvalidId> {
