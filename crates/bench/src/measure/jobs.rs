@@ -1,5 +1,6 @@
 //! Jobs: `status` next to a Node.js that does nothing, how soon a waiter hears of an end, and a queue worked off.
 
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ use crate::served::{Engine, Served, beside_this_program};
 
 /// Jobs in the small ledger.
 const FEW: usize = 50;
+/// What `status` prints of them.
+const JOBS: &str = "Latest Finished";
 /// Runs of each command before measuring begins.
 const WARM_UP: usize = 3;
 /// How often it is looked how a job stands.
@@ -51,15 +54,19 @@ impl Bench {
             Served::countersign(&large, Engine::None).await?,
         ];
         let (mut few, mut lots, mut node) = <(Samples, Samples, Samples)>::default();
+        let program = installed(&small)?;
         for index in 0..WARM_UP + self.sizes.statuses {
             if index == WARM_UP {
                 (few, lots, node) = <(Samples, Samples, Samples)>::default();
             }
-            few.push_milliseconds(timed(status(&small)?, "Latest Finished")?);
-            lots.push_milliseconds(timed(status(&large)?, "Latest Finished")?);
-            let mut nothing = Command::new(peers::node());
-            nothing.args(["-e", "0"]);
-            node.push_milliseconds(timed(nothing, "")?);
+            // Whoever comes after Node.js finds the processor's memory full of that: each does as often.
+            for turn in index..index + 3 {
+                match turn % 3 {
+                    0 => few.push_milliseconds(timed(status(&program, &small), JOBS)?),
+                    1 => lots.push_milliseconds(timed(status(&program, &large), JOBS)?),
+                    _ => node.push_milliseconds(timed(nothing(), "")?),
+                }
+            }
         }
         for server in servers {
             server.stop().await?;
@@ -187,7 +194,11 @@ impl Bench {
 
 /// The command line, the way it is used at the machine.
 fn countersign(ledger: &Ledger) -> anyhow::Result<Command> {
-    let mut command = Command::new(beside_this_program("countersign")?);
+    Ok(call(&beside_this_program("countersign")?, ledger))
+}
+
+fn call(program: &Path, ledger: &Ledger) -> Command {
+    let mut command = Command::new(program);
     command
         .current_dir(ledger.workspace())
         .env_clear()
@@ -197,13 +208,31 @@ fn countersign(ledger: &Ledger) -> anyhow::Result<Command> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    Ok(command)
+    command
 }
 
-fn status(ledger: &Ledger) -> anyhow::Result<Command> {
-    let mut command = countersign(ledger)?;
+/// A copy of the program, as an installation makes it and as Node.js is one: what a linker wrote is in the memory of the
+/// kernel in small pieces, and each start has to put them together.
+fn installed(ledger: &Ledger) -> anyhow::Result<PathBuf> {
+    let linked = beside_this_program("countersign")?;
+    let installed = ledger.root().join("countersign");
+    tokio::task::block_in_place(|| {
+        std::fs::write(&installed, std::fs::read(&linked)?)?;
+        std::fs::set_permissions(&installed, std::fs::metadata(&linked)?.permissions())
+    })?;
+    Ok(installed)
+}
+
+fn status(program: &Path, ledger: &Ledger) -> Command {
+    let mut command = call(program, ledger);
     command.arg("status");
-    Ok(command)
+    command
+}
+
+fn nothing() -> Command {
+    let mut command = Command::new(peers::node());
+    command.args(["-e", "0"]);
+    command
 }
 
 /// How long a command takes that prints `text`, with nothing between it and the clock.

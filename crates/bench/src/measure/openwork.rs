@@ -127,7 +127,8 @@ fn on_one_thread<T>(measuring: impl Future<Output = anyhow::Result<T>>) -> anyho
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    tokio::task::block_in_place(|| runtime.block_on(measuring))
+    // Its end waits for its threads, which is for where waiting is allowed, too.
+    tokio::task::block_in_place(move || runtime.block_on(measuring))
 }
 
 impl Writes {
