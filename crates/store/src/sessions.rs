@@ -200,6 +200,18 @@ impl Store {
         row.map(Session::try_from).transpose()
     }
 
+    /// What the engine of a session calls it, if there is such a session.
+    pub async fn native_id(&self, id: SessionId) -> Result<Option<String>, StoreError> {
+        const GET: &str = "SELECT native_id FROM sessions WHERE id = $1";
+        let row: Option<(String,)> = on_db!(&self.db, |connection| {
+            query(GET)
+                .bind(id.to_string())
+                .fetch_optional(connection)
+                .await?
+        });
+        Ok(row.map(|(native_id,)| native_id))
+    }
+
     /// The session that `engine` calls `native_id`.
     pub async fn session_by_native_id(
         &self,

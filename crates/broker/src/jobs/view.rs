@@ -6,7 +6,7 @@ use countersign_core::ask::Ask;
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{AskId, SessionId};
 use countersign_core::job::{Breadcrumb, Job, JobId, JobLogEntry, JobPhase, JobState};
-use countersign_core::session::{Item, Session, ToolStatus};
+use countersign_core::session::{Item, ToolStatus};
 use countersign_store::JobFilter;
 use serde_json::Value;
 
@@ -115,11 +115,7 @@ impl Broker {
         for job in jobs {
             let context = if job.state.is_terminal() {
                 // Most of a list has ended, and little more is read for it.
-                let session = match job.session {
-                    Some(session) => self.store.session(session).await?,
-                    None => None,
-                };
-                self.ended_context(job, session).await?
+                self.ended_context(job).await?
             } else {
                 self.job_context(caller, job).await?
             };
@@ -204,13 +200,13 @@ impl Broker {
         caller: &Caller,
         job: Job,
     ) -> Result<JobContext, BrokerError> {
+        if job.state.is_terminal() {
+            return self.ended_context(job).await;
+        }
         let session = match job.session {
             Some(session) => self.store.session(session).await?,
             None => None,
         };
-        if job.state.is_terminal() {
-            return self.ended_context(job, session).await;
-        }
         let workspace_path = self.path_of(&job).await?;
         let asks = match &session {
             Some(session) if job.state.holds_place() => {
@@ -243,15 +239,15 @@ impl Broker {
     }
 
     /// A job that has ended, with its session. One that ended before it had one has only the name of it.
-    async fn ended_context(
-        &self,
-        job: Job,
-        session: Option<Session>,
-    ) -> Result<JobContext, BrokerError> {
+    async fn ended_context(&self, job: Job) -> Result<JobContext, BrokerError> {
+        let native_session = match job.session {
+            Some(session) => self.store.native_id(session).await?,
+            None => None,
+        };
         Ok(JobContext {
             workspace_path: self.path_of(&job).await?,
-            session: session.as_ref().map(|session| session.id),
-            native_session: session.map(|session| session.native_id),
+            session: job.session.filter(|_| native_session.is_some()),
+            native_session,
             phase: JobPhase::of(job.kind, job.state, None, false),
             breadcrumb: None,
             open_asks: Vec::new(),
