@@ -106,7 +106,8 @@ impl Broker {
         };
         let id = ask.id;
         let answered = self.store.answer_open(ask, answer, now).await?;
-        if let Answered::Won(_) = &answered {
+        if let Answered::Won(ask) = &answered {
+            self.writers.hand_over(ask);
             tracing::info!(ask.id = %id, actor.id = %caller.actor().id, "ask `{id}` was answered");
         }
         Ok(answered)

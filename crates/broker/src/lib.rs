@@ -76,8 +76,8 @@ pub use countersign_engine::opencode::Endpoint;
 pub use countersign_notify::{PushSettings, Target};
 pub use countersign_store::{
     Alarm, Answered, AskFilter, Attached, BridgeMessage, BridgeThread, Chain, ChainVerdict,
-    ChatPlace, FOUND, Inbound, JobFilter, NewBridgeMessage, NewInbound, Opened, Passage, Place,
-    QueuedTurn, Record, Store, StoreError,
+    ChatPlace, FOUND, Ground, Inbound, JobFilter, NewBridgeMessage, NewInbound, Opened, Passage,
+    Place, QueuedTurn, Record, Store, StoreError,
 };
 
 use std::path::Path;

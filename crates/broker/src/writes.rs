@@ -49,6 +49,8 @@ pub enum Verdict {
 #[derive(Clone)]
 pub(crate) struct Writers {
     known: Arc<Mutex<HashMap<(WorkspaceId, ActorId), Writer>>>,
+    /// Those that wait here for an answer, and the ones that have it: what was just written need not be read again.
+    answers: Arc<Mutex<HashMap<AskId, Option<Ask>>>>,
     /// Where they write. What is kept here of a workspace never changes.
     workspaces: Arc<Mutex<HashMap<WorkspaceId, Workspace>>>,
     ending: CancellationToken,
@@ -59,6 +61,7 @@ impl Writers {
     pub(crate) fn new(ending: &CancellationToken) -> Self {
         Self {
             known: Arc::default(),
+            answers: Arc::default(),
             workspaces: Arc::default(),
             ending: ending.child_token(),
         }
@@ -66,6 +69,17 @@ impl Writers {
 
     fn known(&self) -> MutexGuard<'_, HashMap<(WorkspaceId, ActorId), Writer>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answers(&self) -> MutexGuard<'_, HashMap<AskId, Option<Ask>>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands an ask that was answered to the one who waits for it, if that is here.
+    pub(crate) fn hand_over(&self, ask: &Ask) {
+        if let Some(answered) = self.answers().get_mut(&ask.id) {
+            *answered = Some(ask.clone());
+        }
     }
 
     fn workspaces(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Workspace>> {
@@ -102,16 +116,12 @@ impl Broker {
             return Err(BrokerError::Stopping);
         }
         // From before it can be seen: an answer cannot come too early to be noticed.
-        let mut head = self.store.head();
+        let head = self.store.head();
         let by = caller.actor().clone();
         let opening = self.clone().open_write(workspace, by, proposal, opened);
         // To its end: nobody can go away between its being in the ledger and somebody's seeing to it.
         let written = to_the_end(&self.tasks, opening).await;
-        let Written { waiting, ask, at } = written.ok_or(BrokerError::Stopping)??;
-        // If nothing has happened since, nothing has happened to it.
-        if at != Some(*head.borrow_and_update()) {
-            head.mark_changed();
-        }
+        let Written { waiting, ask } = written.ok_or(BrokerError::Stopping)??;
         let verdict = self.await_verdict(ask, head).await?;
         waiting.end();
         Ok(verdict)

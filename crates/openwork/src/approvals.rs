@@ -1,5 +1,6 @@
 //! Writes that wait for somebody's word: asks in the ledger, and how OpenWork's clients see them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -61,21 +62,35 @@ pub(crate) struct Record {
 /// What `GET /approvals` answers. Clients look there again and again, as nobody tells them when to.
 #[derive(Default)]
 pub(crate) struct Listed {
-    /// What was last answered, and the newest event then.
-    last: Mutex<Option<(i64, Bytes)>>,
+    /// What was last answered, and as of when.
+    last: Mutex<Option<(AsOf, Bytes)>>,
+    /// How many proposals have come into the ledger, or have not and never will: that is announced later.
+    come: Arc<AtomicU64>,
     /// Who proposes holds it for reading until the proposal is in the ledger.
     coming: Arc<RwLock<()>>,
 }
 
+/// The newest event, and how many proposals had come.
+type AsOf = (i64, u64);
+
 /// A proposal that is on its way into the ledger: whoever looks for it there waits until this is dropped.
 pub(crate) struct OnItsWay {
+    come: Arc<AtomicU64>,
     _held: OwnedRwLockReadGuard<()>,
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        // Before the lock is let go of, so whoever waited for that sees it.
+        self.come.fetch_add(1, Ordering::Release);
+    }
 }
 
 impl Listed {
     /// Says that a proposal came.
     pub(crate) async fn announce(&self) -> OnItsWay {
         OnItsWay {
+            come: Arc::clone(&self.come),
             _held: Arc::clone(&self.coming).read_owned().await,
         }
     }
@@ -86,15 +101,15 @@ impl Listed {
         drop(self.coming.write().await);
     }
 
-    /// The answer, if nothing has happened since event number `head`.
-    fn at(&self, head: i64) -> Option<Bytes> {
+    /// The answer, if nothing has happened since then.
+    fn since(&self, then: AsOf) -> Option<Bytes> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, listing) = last.as_ref()?;
-        (*at == head).then(|| listing.clone())
+        (*at == then).then(|| listing.clone())
     }
 
-    fn keep(&self, head: i64, listing: Bytes) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, listing));
+    fn keep(&self, as_of: AsOf, listing: Bytes) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((as_of, listing));
     }
 }
 
@@ -162,9 +177,10 @@ impl OpenWork {
     /// The writes that wait, in the order in which they came, as `GET /approvals` answers them.
     pub(crate) async fn open_writes(&self, host: &Caller) -> Result<Bytes, Refusal> {
         self.approvals.await_coming().await;
-        // Before the ledger is read: what changes meanwhile raises it.
-        let head = *self.broker.head().borrow();
-        if let Some(listing) = self.approvals.at(head) {
+        // Before the ledger is read: what changes meanwhile raises one of them.
+        let come = self.approvals.come.load(Ordering::Acquire);
+        let as_of = (*self.broker.head().borrow(), come);
+        if let Some(listing) = self.approvals.since(as_of) {
             return Ok(listing);
         }
         let seats = self.roster.all();
@@ -175,7 +191,7 @@ impl OpenWork {
         });
         let items: Vec<Record> = records.collect();
         let listing = reply::compact(&Items { items });
-        self.approvals.keep(head, listing.clone());
+        self.approvals.keep(as_of, listing.clone());
         Ok(listing)
     }
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use countersign_broker::{Broker, BrokerError, FOUND, Record};
+use countersign_broker::{Broker, BrokerError, FOUND, Ground, Record};
 use countersign_core::audit::AuditEntry;
 use countersign_core::delivery::Evidence;
 use countersign_core::digest::Digest;
@@ -124,7 +124,7 @@ impl Trail {
         seat: &Arc<Seat>,
         caller: &Caller,
         permit: Permit,
-        digest: Option<Digest>,
+        (digest, ground): (Option<Digest>, Option<Ground>),
         deeds: Vec<Deed>,
     ) -> Result<(), BrokerError> {
         let trail = &seat.trail;
@@ -154,13 +154,18 @@ impl Trail {
         });
         let (records, granted) = (records.collect(), caller.granted());
         match permit {
-            Permit::NotNeeded => trail.broker.record(&granted, seat.ledger, records).await?,
+            Permit::NotNeeded => {
+                if let Some(ground) = ground {
+                    aside(move || ground.lay()).await;
+                }
+                trail.broker.record(&granted, seat.ledger, records).await?;
+            }
             Permit::Given(leave) => {
                 let evidence =
                     digest.map_or(Evidence::Done, |digest| Evidence::FilesWritten { digest });
                 trail
                     .broker
-                    .wrote(&granted, leave, evidence, records)
+                    .wrote(&granted, leave, (evidence, ground), records)
                     .await?;
             }
         }
@@ -190,7 +195,7 @@ impl Trail {
         caller: &Caller,
         deed: Deed,
     ) -> Result<(), BrokerError> {
-        Self::record(seat, caller, Permit::NotNeeded, None, vec![deed]).await
+        Self::record(seat, caller, Permit::NotNeeded, (None, None), vec![deed]).await
     }
 
     fn know(&self, line: Line) {

@@ -5,10 +5,10 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use countersign_broker::{BrokerError, to_the_end};
+use countersign_broker::{BrokerError, Ground, to_the_end};
 use countersign_core::digest::Digest;
 use countersign_workspace::beneath::{BeneathError, Root};
-use countersign_workspace::{Act, Applied, ApplyError, Change, Plan, Prepared};
+use countersign_workspace::{Act, Applied, ApplyError, Change, Names, Plan, Prepared};
 use tokio::task::JoinHandle;
 
 use crate::approvals::{Permit, Question};
@@ -62,6 +62,8 @@ pub(crate) enum News {
 pub(crate) struct Done<T> {
     /// Identifies the bytes; nothing if no file is concerned.
     pub(crate) digest: Option<Digest>,
+    /// What has to be on the disk before it is recorded there.
+    pub(crate) ground: Option<Ground>,
     /// What is recorded. If it is nothing, then nothing was done.
     pub(crate) deeds: Vec<Deed>,
     /// What is said to those who follow, once it is recorded.
@@ -107,9 +109,10 @@ impl OpenWork {
         };
         let place = Arc::clone(seat);
         self.carry_out(caller, seat, permit, async move {
-            let (plan, applied) = done(&place, change, approved).await?;
+            let (plan, applied, names) = done(&place, change, approved).await?;
             Ok(Done {
                 digest: Some(applied.digest),
+                ground: Some(Ground::new(move || names.settle())),
                 deeds: vec![deed],
                 announce: Box::new(move |surface| surface.tell(&place, &plan, &applied, news)),
                 value: (),
@@ -140,7 +143,8 @@ impl OpenWork {
                 surface.give_back(permit, "nothing could be done").await;
                 return Ok(done.value);
             }
-            let recorded = Trail::record(&seat, &caller, permit, done.digest, done.deeds).await;
+            let evidence = (done.digest, done.ground);
+            let recorded = Trail::record(&seat, &caller, permit, evidence, done.deeds).await;
             // Also when it is not recorded: it is there for everybody to see.
             (done.announce)(&surface);
             recorded.map_err(|error| not_recorded(&error))?;
@@ -237,15 +241,15 @@ async fn done(
     seat: &Arc<Seat>,
     change: Change,
     approved: Option<(Arc<Plan>, Prepared)>,
-) -> Result<(Arc<Plan>, Applied), Refusal> {
+) -> Result<(Arc<Plan>, Applied, Names), Refusal> {
     let seat = Arc::clone(seat);
     let doing = briefly(&APPLYING, move || {
         if let Some((plan, prepared)) = approved {
-            let applied = seat.files.apply(&plan, prepared)?;
-            return Ok((plan, applied));
+            let (applied, names) = seat.files.apply_unsettled(&plan, prepared)?;
+            return Ok((plan, applied, names));
         }
         let (plan, applied) = seat.files.carry_out(&change)?;
-        Ok((Arc::new(plan), applied))
+        Ok((Arc::new(plan), applied, Names::default()))
     });
     doing.await.ok_or_else(panicked)?.map_err(not_applied)
 }

@@ -84,6 +84,26 @@ pub(crate) async fn open_siblings_in(tx: &mut Tx, ask: &Ask) -> Result<Vec<Ask>,
     Ok(siblings)
 }
 
+/// The asks in a state, newest first. The condition says in its text which states there may be: a bound value finds no
+/// index that holds some of them only.
+macro_rules! by_state {
+    ($condition:literal) => {
+        select_asks!(
+            "WHERE ",
+            $condition,
+            " AND (CAST($2 AS TEXT) IS NULL OR asks.workspace = $2) \
+             AND asks.id < $3 ORDER BY asks.id DESC LIMIT $4"
+        )
+    };
+}
+
+pub(crate) const OPEN: &str = by_state!("asks.state = 'open' AND asks.state = $1");
+pub(crate) const LIVE: &str = by_state!("asks.state IN ('open', 'answered') AND asks.state = $1");
+pub(crate) const OVER: &str =
+    by_state!("asks.state IN ('expired', 'withdrawn', 'undeliverable') AND asks.state = $1");
+/// Most are: the next one is found wherever it is looked for.
+pub(crate) const DELIVERED: &str = by_state!("asks.state || '' = $1");
+
 impl Store {
     /// The ask called `id`.
     pub async fn ask(&self, id: AskId) -> Result<Option<Ask>, StoreError> {
@@ -122,10 +142,6 @@ impl Store {
              AND (CAST($3 AS TEXT) IS NULL OR asks.workspace = $3) AND asks.id < $4 \
              ORDER BY asks.id DESC LIMIT $5"
         );
-        const BY_STATE: &str = select_asks!(
-            "WHERE asks.state = $1 AND (CAST($2 AS TEXT) IS NULL OR asks.workspace = $2) \
-             AND asks.id < $3 ORDER BY asks.id DESC LIMIT $4"
-        );
         const ALL: &str = select_asks!(
             "WHERE (CAST($1 AS TEXT) IS NULL OR asks.workspace = $1) AND asks.id < $2 \
              ORDER BY asks.id DESC LIMIT $3"
@@ -135,21 +151,26 @@ impl Store {
             .before
             .map_or_else(|| BEHIND_ALL.to_owned(), |id| id.to_string());
         let workspace = filter.workspace.map(|id| id.to_string());
-        let state = filter.phase.map(AskPhase::name);
-        let rows: Vec<AskRow> = match (filter.session, state) {
-            (Some(session), state) => on_db!(&self.db, |connection| {
+        let rows: Vec<AskRow> = match (filter.session, filter.phase) {
+            (Some(session), phase) => on_db!(&self.db, |connection| {
                 query(BY_SESSION)
                     .bind(session.to_string())
-                    .bind(state)
+                    .bind(phase.map(AskPhase::name))
                     .bind(workspace)
                     .bind(before)
                     .bind(limit)
                     .fetch_all(connection)
                     .await?
             }),
-            (None, Some(state)) => on_db!(&self.db, |connection| {
-                query(BY_STATE)
-                    .bind(state)
+            (None, Some(phase)) => on_db!(&self.db, |connection| {
+                let statement = match phase {
+                    AskPhase::Open => OPEN,
+                    AskPhase::Answered => LIVE,
+                    AskPhase::Delivered => DELIVERED,
+                    AskPhase::Expired | AskPhase::Withdrawn | AskPhase::Undeliverable => OVER,
+                };
+                query(statement)
+                    .bind(phase.name())
                     .bind(workspace)
                     .bind(before)
                     .bind(limit)
@@ -201,7 +222,8 @@ impl Store {
     /// The asks of a run that were withdrawn last, newest first.
     pub async fn withdrawn_asks(&self, run: RunId, limit: i64) -> Result<Vec<Ask>, StoreError> {
         const LIST: &str = select_asks!(
-            "WHERE asks.run = $1 AND asks.state = 'withdrawn' ORDER BY asks.id DESC LIMIT $2"
+            "WHERE asks.run || '' = $1 AND asks.state IN ('expired', 'withdrawn', 'undeliverable') \
+             AND asks.state = 'withdrawn' ORDER BY asks.id DESC LIMIT $2"
         );
         let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
             query(LIST)

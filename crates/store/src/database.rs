@@ -11,7 +11,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgPool, Postgres, SqlSafeStr as _, Transaction};
 
 use crate::error::{DatabaseError, StoreError};
-use crate::file::{AuditHeads, FileTransaction, Held, LedgerFile};
+use crate::file::{FileTransaction, Heads, Held, LedgerFile};
 use crate::sql::On;
 
 /// The tables in both dialects, in the order in which they came to be. What was released stays as it is, to the letter:
@@ -70,6 +70,10 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
     (
         include_str!("../migrations/sqlite/0014_schedules.sql"),
         include_str!("../migrations/postgres/0014_schedules.sql"),
+    ),
+    (
+        include_str!("../migrations/sqlite/0015_lean_asks.sql"),
+        include_str!("../migrations/postgres/0015_lean_asks.sql"),
     ),
 ];
 
@@ -247,7 +251,7 @@ impl Db {
 impl Tx {
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite(transaction) => transaction.commit(AuditHeads::new())?,
+            Self::Sqlite(transaction) => transaction.commit(Heads::default())?,
             Self::Postgres(transaction) => transaction.commit().await?,
         }
         Ok(())

@@ -5,10 +5,14 @@ use countersign_core::time::Timestamp;
 use tokio::sync::watch;
 
 use crate::Store;
-use crate::database::{Db, on_db, row};
+use crate::database::{Db, Tx, on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::sql::query;
 use crate::write::WAKE_CHANNEL;
+
+/// The number of the newest event. In a file it is written down by itself only where the event is forgotten.
+pub(crate) const HEAD: &str = "SELECT MAX(seq) FROM \
+     (SELECT seq FROM event_head UNION ALL SELECT MAX(seq) FROM events) AS heads";
 
 row! {
     struct EventRow {
@@ -41,7 +45,6 @@ impl Store {
 
     /// Reads the head from the database: what other replicas wrote, or what a wake-up was lost for.
     pub async fn refresh_head(&self) -> Result<i64, StoreError> {
-        const HEAD: &str = "SELECT seq FROM event_head";
         let (seq,): (i64,) = on_db!(&self.db, |connection| query(HEAD)
             .fetch_one(connection)
             .await?);
@@ -75,16 +78,27 @@ impl Store {
     /// Forgets events from before `time`, and returns how many. What is kept has no gap: clocks differ, and
     /// an event may be older than the one before it.
     pub async fn forget_events(&self, time: Timestamp) -> Result<u64, StoreError> {
+        // The newest event may be among them, and no number stands for two.
+        const KEEP_HEAD: &str = "UPDATE event_head SET seq = \
+             MAX(seq, COALESCE((SELECT MAX(events.seq) FROM events), 0))";
         const FORGET: &str = "DELETE FROM events WHERE at < $1 AND seq < \
              (SELECT COALESCE(MIN(kept.seq), 9223372036854775807) FROM events AS kept \
              WHERE kept.at >= $1)";
-        Ok(on_db!(&self.db, |connection| {
+        let mut tx = self.db.begin().await?;
+        if matches!(tx, Tx::Sqlite(_)) {
+            on_tx!(&mut tx, |connection| {
+                query(KEEP_HEAD).execute(connection).await?;
+            });
+        }
+        let forgotten = on_tx!(&mut tx, |connection| {
             query(FORGET)
                 .bind(time.as_micros())
                 .execute(connection)
                 .await?
                 .rows_affected()
-        }))
+        });
+        tx.commit().await?;
+        Ok(forgotten)
     }
 
     /// Where `consumer` had come to.

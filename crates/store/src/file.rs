@@ -5,12 +5,15 @@
 //! same, with an error or a panic, has rolled it back.
 
 mod aside;
+mod ground;
 mod tables;
 
 pub(crate) use aside::aside;
+pub use ground::Ground;
 
 use crate::file::aside::Pace;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::fs::File;
@@ -49,12 +52,14 @@ pub(crate) struct LedgerFile {
 struct Line {
     /// `None` once it is closed.
     connection: Option<Connection>,
-    /// The ends of the audit's chains, as far as they were looked at: nobody else writes to the file.
-    audit_heads: AuditHeads,
+    /// What was added last, as far as it was looked at: nobody else writes to the file.
+    heads: Heads,
     /// What the disk lately took.
     pace: Pace,
     /// When what is committed is on the disk.
     commits: Commits,
+    /// What has to be on the disk before what was committed unsynced is.
+    grounds: Vec<Ground>,
 }
 
 /// When what is committed is on the disk.
@@ -66,8 +71,14 @@ enum Commits {
     Unsynced,
 }
 
-/// The ends of the audit's chains: the place and the hash of the newest entry of each.
-pub(crate) type AuditHeads = BTreeMap<WorkspaceId, (i64, Digest)>;
+/// What was added last.
+#[derive(Debug, Default)]
+pub(crate) struct Heads {
+    /// The ends of the audit's chains: the place and the hash of the newest entry of each.
+    pub(crate) audit: BTreeMap<WorkspaceId, (i64, Digest)>,
+    /// The number of the newest event.
+    pub(crate) events: Option<i64>,
+}
 
 /// The connection, for as long as somebody has it.
 #[derive(Debug)]
@@ -76,6 +87,16 @@ pub(crate) struct Held(OwnedMutexGuard<Line>);
 /// A transaction, which is rolled back unless it is committed.
 #[derive(Debug)]
 pub(crate) struct FileTransaction(Held);
+
+impl Heads {
+    fn followed_by(mut self, newer: Self) -> Self {
+        self.audit.extend(newer.audit);
+        Self {
+            audit: self.audit,
+            events: newer.events.or(self.events),
+        }
+    }
+}
 
 impl LedgerFile {
     /// Opens the file, and makes it if it is not there. Whoever waits longer than `patience` for the connection is told
@@ -89,9 +110,10 @@ impl LedgerFile {
         let connection = opening.await.map_err(|_| DatabaseError::Closed)??;
         let line = Line {
             connection: Some(connection),
-            audit_heads: AuditHeads::new(),
+            heads: Heads::default(),
             pace: Pace::default(),
             commits: Commits::Synced,
+            grounds: Vec::new(),
         };
         Ok(Self {
             line: Arc::new(Mutex::new(line)),
@@ -145,7 +167,12 @@ impl LedgerFile {
     /// Has everything on the disk that was committed, without keeping the connection from anybody.
     pub(crate) async fn sync(&self) -> Result<(), DatabaseError> {
         let log = self.log.clone();
-        let syncing = tokio::task::spawn_blocking(move || File::open(log)?.sync_data());
+        // They stay known until a commit has seen to them: one that comes meanwhile waits for them too.
+        let grounds = self.line.lock().await.grounds.clone();
+        let syncing = tokio::task::spawn_blocking(move || {
+            grounds.iter().for_each(Ground::lay);
+            File::open(log)?.sync_data()
+        });
         // It gives nothing back only where nothing runs any more.
         let synced = syncing.await.map_err(|_| DatabaseError::Closed)?;
         synced.map_err(DatabaseError::Sync)
@@ -181,26 +208,22 @@ fn connect(path: &Path) -> Result<Connection, rusqlite::Error> {
     // Otherwise a statement is prepared anew for each value that might find an index which holds some rows only. None of
     // ours counts on it: what has to find such an index says so in its text.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.wal_hook(Some(empty_log));
+    connection.wal_hook(Some(note_length));
     Ok(connection)
 }
 
-/// Carries what is in the log over into the file, when it is long: that is a part of a commit now and then, and takes
-/// longer than the commit.
+thread_local! {
+    /// How many pages the log had after the last commit of this thread.
+    static LOG_LENGTH: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// Is called within a commit, by its thread.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "what is called after a commit may refuse, in general"
 )]
-fn empty_log(log: &Wal, pages: c_int) -> Result<(), rusqlite::Error> {
-    if pages >= LONG_LOG
-        && let Err(error) = aside(|| log.checkpoint())
-    {
-        // What was committed is in the log. It is tried again with the next commit.
-        tracing::warn!(
-            error = &error as &dyn std::error::Error,
-            "the ledger's log could not be emptied"
-        );
-    }
+fn note_length(_: &Wal, pages: c_int) -> Result<(), rusqlite::Error> {
+    LOG_LENGTH.set(pages);
     Ok(())
 }
 
@@ -219,16 +242,22 @@ impl Held {
             })
         };
         let rows_affected = if waits_for_disk {
-            self.durably(execute)?
+            let done = self.durably(execute);
+            self.empty_log();
+            done?
         } else {
             execute(self)?
         };
         Ok(u64::try_from(rows_affected).unwrap_or(u64::MAX))
     }
 
-    /// Does what waits until it is on the disk.
+    /// Does what waits until it is on the disk, with everything that was committed before.
     fn durably<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let began = Instant::now();
+        let work = |held: &mut Self| {
+            held.lay_grounds();
+            work(held)
+        };
         let done = if self.0.pace.is_good() {
             work(self)
         } else {
@@ -296,6 +325,34 @@ impl Held {
         Ok(())
     }
 
+    /// Has on the disk what has to be there before what was committed.
+    fn lay_grounds(&mut self) {
+        for ground in self.0.grounds.drain(..) {
+            ground.lay();
+        }
+    }
+
+    /// Carries what is in the log over into the file, when it is long: that follows a commit now and then, and takes longer
+    /// than the commit.
+    fn empty_log(&mut self) {
+        if LOG_LENGTH.get() < LONG_LOG {
+            return;
+        }
+        let emptied = aside(|| {
+            self.lay_grounds();
+            self.connection()
+                .execute_batch("PRAGMA wal_checkpoint(PASSIVE)")
+        });
+        LOG_LENGTH.set(0);
+        if let Err(error) = emptied {
+            // What was committed is in the log. It is tried again with the next commit.
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the ledger's log could not be emptied"
+            );
+        }
+    }
+
     /// Ends the transaction that is open, if one is.
     fn roll_back(&mut self) -> Result<(), rusqlite::Error> {
         if self.connection().is_autocommit() {
@@ -350,21 +407,30 @@ impl FileTransaction {
 
     /// The end of a chain, if it was looked at before.
     pub(crate) fn audit_head(&self, workspace: WorkspaceId) -> Option<(i64, Digest)> {
-        self.0.0.audit_heads.get(&workspace).copied()
+        self.0.0.heads.audit.get(&workspace).copied()
     }
 
-    /// Commits. With it the chains of the audit end in `heads`.
-    pub(crate) fn commit(mut self, heads: AuditHeads) -> Result<(), DatabaseError> {
+    /// Says that what is committed here stands on `ground`.
+    pub(crate) fn stand_on(&mut self, ground: Ground) {
+        self.0.0.grounds.push(ground);
+    }
+
+    /// The number of the newest event, if it was looked at before.
+    pub(crate) fn event_head(&self) -> Option<i64> {
+        self.0.0.heads.events
+    }
+
+    /// Commits. With it `heads` are what was added last.
+    pub(crate) fn commit(mut self, heads: Heads) -> Result<(), DatabaseError> {
         // If it fails, it is looked for again.
-        for workspace in heads.keys() {
-            self.0.0.audit_heads.remove(workspace);
-        }
+        let known = std::mem::take(&mut self.0.0.heads);
         let commit = |held: &mut Held| held.say("COMMIT");
         match self.0.0.commits {
             Commits::Synced => self.0.durably(commit)?,
             Commits::Unsynced => commit(&mut self.0)?,
         }
-        self.0.0.audit_heads.extend(heads);
+        self.0.empty_log();
+        self.0.0.heads = known.followed_by(heads);
         Ok(())
     }
 }

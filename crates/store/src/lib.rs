@@ -47,6 +47,7 @@ pub use earlier::{Earlier, TakenUp};
 pub use engines::{Engine, Run};
 pub use error::{DatabaseError, StoreError};
 pub use figures::{AnsweredCount, Slice, SliceFigures, UnansweredCount};
+pub use file::Ground;
 pub use jobs::{Busy, JobEnd, JobFilter, Queue};
 pub use notifications::{Happened, NotificationFilter};
 pub use push::{NewPushDevice, PushDevice};

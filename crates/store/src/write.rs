@@ -88,6 +88,11 @@ impl Store {
         self.announce(head);
     }
 
+    /// Has everything on the disk that was committed.
+    pub async fn sync(&self) -> Result<(), StoreError> {
+        self.db.sync().await
+    }
+
     /// Raises the head; a commit that finishes out of turn cannot lower it.
     pub(crate) fn announce(&self, head: i64) {
         self.head.send_if_modified(|known| {

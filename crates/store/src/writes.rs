@@ -19,6 +19,7 @@ use crate::audit::Record;
 use crate::database::{Tx, on_db, on_tx};
 use crate::deliveries::deliver_in;
 use crate::error::StoreError;
+use crate::file::{Ground, aside};
 use crate::sessions::add_session;
 use crate::sql::query;
 use crate::write::Write;
@@ -162,17 +163,24 @@ impl Store {
 
     /// Notes that what was allowed is done, and what it was that `by` did, at once.
     ///
-    /// The files are on the disk by then, and the answer is. If the machine fails before this is, the next server finds
-    /// the files as they were to be, and notes it. Returns what [`Store::announce_durably`] is to be told.
+    /// The answer is on the disk by then. This gets there after the `ground` that it stands on: if the machine fails before,
+    /// the next server looks whether the files are as they were to be, and notes what it finds. Returns what
+    /// [`Store::announce_durably`] is to be told.
     pub async fn mark_written(
         &self,
         ask: &Ask,
         evidence: &Evidence,
-        by: &Actor,
-        records: Vec<Record>,
+        (by, records): (&Actor, Vec<Record>),
+        ground: Option<Ground>,
         now: Timestamp,
     ) -> Result<Option<i64>, StoreError> {
         let mut write = self.write_unsynced(now).await?;
+        if let Some(ground) = ground {
+            match &mut write.tx {
+                Tx::Sqlite(transaction) => transaction.stand_on(ground),
+                Tx::Postgres(_) => aside(|| ground.lay()),
+            }
+        }
         deliver_in(&mut write, ask, evidence, now).await?;
         // It was done, whatever has become of the ask meanwhile.
         write.records(ask.workspace, by, records);

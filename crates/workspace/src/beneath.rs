@@ -18,7 +18,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-pub(crate) use replace::{Fresh, Target};
+pub(crate) use replace::{Fresh, Placed, Target};
 pub use tree::{Entry, EntryKind};
 use walk::Missing;
 
@@ -135,14 +135,16 @@ impl Root {
     pub fn replace(&self, path: &Path, content: &[u8]) -> Result<(), BeneathError> {
         let fresh = Fresh::make(self, path)?;
         fresh.fill(content)?;
-        fresh.put_in_place(Target::Any)
+        fresh.put_in_place(Target::Any)?.settle();
+        Ok(())
     }
 
     /// Puts `content` at `path`, where there must not be a file yet.
     pub fn create(&self, path: &Path, content: &[u8]) -> Result<(), BeneathError> {
         let fresh = Fresh::make(self, path)?;
         fresh.fill(content)?;
-        fresh.put_in_place(Target::New)
+        fresh.put_in_place(Target::New)?.settle();
+        Ok(())
     }
 
     /// Makes the folder `path` with those above it.

@@ -26,7 +26,7 @@ use crate::workspace::{Scope, Workspace};
 use draft::Draft;
 use write::Wrote;
 
-pub use write::Prepared;
+pub use write::{Names, Prepared};
 
 /// How often a change is planned anew because somebody else writes the same files at that moment.
 const ATTEMPTS: usize = 8;
@@ -52,8 +52,19 @@ impl Workspace {
     ///
     /// What has come about meanwhile is not done again. What was prepared is put in place if it is what is to be written.
     pub fn apply(&self, plan: &Plan, prepared: Prepared) -> Result<Applied, ApplyError> {
+        let (applied, names) = self.apply_unsettled(plan, prepared)?;
+        names.settle();
+        Ok(applied)
+    }
+
+    /// The same for whoever does not wait until the disk has the names of what was written too.
+    pub fn apply_unsettled(
+        &self,
+        plan: &Plan,
+        prepared: Prepared,
+    ) -> Result<(Applied, Names), ApplyError> {
         if plan.effect.acts.is_empty() {
-            return Ok(unchanged());
+            return Ok((unchanged(), Names::default()));
         }
         self.change(&plan.change, prepared, |now| {
             if now.effect == plan.effect || !now.changed {
@@ -62,12 +73,14 @@ impl Workspace {
                 Err(ApplyError::Changed)
             }
         })
-        .map(|(_, applied)| applied)
+        .map(|(_, applied, names)| (applied, names))
     }
 
     /// Plans a change and does it, with nobody else between: for whoever needs no leave.
     pub fn carry_out(&self, change: &Change) -> Result<(Plan, Applied), ApplyError> {
-        self.change(change, Prepared::default(), |_| Ok(()))
+        let (plan, applied, names) = self.change(change, Prepared::default(), |_| Ok(()))?;
+        names.settle();
+        Ok((plan, applied))
     }
 
     /// Puts files in the place of what each is said to be now, with nobody else between: all of them, or none.
@@ -75,7 +88,10 @@ impl Workspace {
         let writer = writer(self.path());
         let _alone = writer.lock().unwrap_or_else(PoisonError::into_inner);
         match write::write(self, files, &mut Prepared::default())? {
-            Wrote::All => Ok(digest(files)),
+            Wrote::All(names) => {
+                names.settle();
+                Ok(digest(files))
+            }
             Wrote::OthersDid => Err(ApplyError::Changed),
         }
     }
@@ -85,7 +101,7 @@ impl Workspace {
         change: &Change,
         mut prepared: Prepared,
         check: impl Fn(&Plan) -> Result<(), ApplyError>,
-    ) -> Result<(Plan, Applied), ApplyError> {
+    ) -> Result<(Plan, Applied, Names), ApplyError> {
         let is_global = matches!(
             change,
             Change::DeleteJob { .. }
@@ -105,16 +121,16 @@ impl Workspace {
             let plan = self.plan(change)?;
             check(&plan)?;
             if !plan.changed {
-                return Ok((plan, unchanged()));
+                return Ok((plan, unchanged(), Names::default()));
             }
             match write::write(self, &plan.files, &mut prepared)? {
-                Wrote::All => {
+                Wrote::All(names) => {
                     let applied = Applied {
                         files: plan.files.clone(),
                         changed: true,
                         digest: plan.digest(),
                     };
-                    return Ok((plan, applied));
+                    return Ok((plan, applied, names));
                 }
                 Wrote::OthersDid => {}
             }

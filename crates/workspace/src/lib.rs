@@ -27,7 +27,7 @@ mod stamp;
 mod workspace;
 
 pub use change::{Act, Applied, ApplyError, Base, Change, Effect, FileChange, Plan};
-pub use changing::Prepared;
+pub use changing::{Names, Prepared};
 pub use commands::{Command, CommandDraft};
 pub use config::{Config, ConfigText};
 pub use export::Export;

@@ -172,7 +172,11 @@ impl Broker {
             }
         });
         match told.await {
-            Ok(ask) => Ok(Proposed::Asked(Box::new(ask))),
+            Ok(ask) => {
+                // Whoever is given its name goes away with it.
+                self.store.sync().await?;
+                Ok(Proposed::Asked(Box::new(ask)))
+            }
             // It ended before it was open; it says why.
             Err(_) => match seeing_through.await {
                 Ok(Err(error)) => Err(error),
@@ -194,7 +198,7 @@ impl Broker {
                     digest: applied.digest,
                 };
                 let records = vec![record(&plan, &applied)];
-                self.wrote(caller, leave, evidence, records).await
+                self.wrote(caller, leave, (evidence, None), records).await
             }
             Err(error) => self.could_not_write(leave, &error.to_string()).await,
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use countersign_core::ask::Ask;
 use countersign_core::delivery::{Evidence, Undeliverable};
 use countersign_core::grant::Caller;
-use countersign_store::{Record, StoreError};
+use countersign_store::{Ground, Record, StoreError};
 use tokio::runtime::Handle;
 
 use crate::Broker;
@@ -91,17 +91,21 @@ impl Broker {
         &self,
         caller: &Caller,
         leave: Leave,
-        evidence: Evidence,
+        (evidence, ground): (Evidence, Option<Ground>),
         records: Vec<Record>,
     ) -> Result<(), BrokerError> {
         let by = caller.actor().clone();
         let (ask, store, now) = (leave.use_up(), self.store.clone(), self.clock.now());
         let tasks = self.tasks.clone();
         self.note(async move {
-            let written = store
-                .mark_written(&ask, &evidence, &by, records, now)
-                .await?;
-            if let Some(head) = written {
+            let recording =
+                store.mark_written(&ask, &evidence, (&by, records), ground.clone(), now);
+            let unannounced = recording.await?;
+            if let Some(ground) = ground {
+                // At once: whoever writes next need not wait for it then.
+                tasks.spawn_blocking(move || ground.lay());
+            }
+            if let Some(head) = unannounced {
                 tasks.spawn(async move { store.announce_durably(head).await });
             }
             Ok(())

@@ -206,7 +206,7 @@ async fn what_is_allowed_is_written_and_then_delivered_with_the_digest_of_its_by
     };
     let evidence = Evidence::FilesWritten { digest };
     desk.broker
-        .wrote(&desk.bob, leave, evidence, vec![record])
+        .wrote(&desk.bob, leave, (evidence, None), vec![record])
         .await
         .unwrap();
 

@@ -27,19 +27,23 @@ pub(super) struct Waiting {
 
 impl Waiting {
     fn new(broker: Broker, ask: AskId) -> Self {
+        broker.writers.answers().insert(ask, None);
         let ask = Some(ask);
         Self { broker, ask }
     }
 
     /// Says that whatever has to be done is done.
     pub(super) fn end(mut self) {
-        self.ask = None;
+        if let Some(id) = self.ask.take() {
+            self.broker.writers.answers().remove(&id);
+        }
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
         let Some(id) = self.ask else { return };
+        self.broker.writers.answers().remove(&id);
         let broker = self.broker.clone();
         // Where nothing runs any more, the next server ends it.
         if let Ok(runtime) = Handle::try_current() {
@@ -53,8 +57,6 @@ impl Drop for Waiting {
 pub(super) struct Written {
     pub(super) waiting: Waiting,
     pub(super) ask: Ask,
-    /// The number of the event that says so.
-    pub(super) at: Option<i64>,
 }
 
 impl Broker {
@@ -75,7 +77,12 @@ impl Broker {
         };
         self.writers.known().insert(key, writer);
         let new = proposal.into_ask(by, &workspace, writer, now);
-        let (opened, at) = self.store.open_ask_at(new, now).await?;
+        let (opened, unannounced) = self.store.open_ask_unannounced(new, now).await?;
+        if let Some(head) = unannounced {
+            let store = self.store.clone();
+            self.tasks
+                .spawn(async move { store.announce_durably(head).await });
+        }
         let ask = opened.into_ask();
         told(&ask);
         if matches!(ask.state, AskState::Withdrawn { .. }) {
@@ -83,7 +90,7 @@ impl Broker {
             self.writers.known().remove(&key);
         }
         let waiting = Waiting::new(self, ask.id);
-        Ok(Written { waiting, ask, at })
+        Ok(Written { waiting, ask })
     }
 
     /// Waits until an ask is answered or over. Whatever changed since it was opened is seen by `head`.
@@ -125,7 +132,11 @@ impl Broker {
             }
             // What changes after this look is seen by the next wait.
             head.mark_unchanged();
-            ask = self.ask_in_ledger(id).await?;
+            let answered = self.writers.answers().get_mut(&id).and_then(Option::take);
+            ask = match answered {
+                Some(answered) => answered,
+                None => self.ask_in_ledger(id).await?,
+            };
         }
     }
 

@@ -241,6 +241,7 @@ impl Held {
             let written: Vec<_> = items.iter().filter_map(path_and_revision).collect();
             Ok(Done {
                 digest: Some(digest),
+                ground: None,
                 deeds: written
                     .iter()
                     .map(|(path, _)| {
@@ -286,6 +287,7 @@ impl Held {
             let events = items.clone();
             Ok(Done {
                 digest: Some(Digest::of_json(&json!(items))),
+                ground: None,
                 deeds: vec![deed(
                     OPERATE,
                     &seat,

@@ -181,6 +181,7 @@ pub(crate) async fn sign_out(call: &Call, name: String) -> Result<Response, Refu
         }
         Ok(Done {
             digest: None,
+            ground: None,
             deeds: vec![Deed {
                 action: SIGN_OUT,
                 target,

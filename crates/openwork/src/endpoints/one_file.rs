@@ -110,6 +110,7 @@ async fn write(call: &Call, draft: Draft) -> Result<Response, Refusal> {
         let told = revision(&status);
         Ok(Done {
             digest: Some(digest),
+            ground: None,
             deeds,
             announce: Box::new(move |surface| {
                 let sessions = &surface.file_sessions;

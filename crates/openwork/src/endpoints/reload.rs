@@ -68,6 +68,7 @@ pub(crate) async fn reload(call: &Call) -> Result<Response, Refusal> {
         disposing.await?;
         Ok(Done {
             digest: None,
+            ground: None,
             deeds: vec![Deed {
                 action: ACTION,
                 target: "opencode.instance".to_owned(),

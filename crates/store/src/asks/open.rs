@@ -108,18 +108,27 @@ impl Opened {
 impl Store {
     /// Opens an ask. Within one life of an engine its own request id is the ask's identity.
     pub async fn open_ask(&self, new: NewAsk, now: Timestamp) -> Result<Opened, StoreError> {
-        let (opened, _) = self.open_ask_at(new, now).await?;
+        let (opened, unannounced) = self.open_ask_unannounced(new, now).await?;
+        if let Some(head) = unannounced {
+            self.announce_durably(head).await;
+        }
         Ok(opened)
     }
 
-    /// Opens an ask, and tells the number of the newest event as of then. As long as that is the newest, nothing has
-    /// happened to the ask.
-    pub async fn open_ask_at(
+    /// Opens an ask. What a client proposes need not be on the disk at once: should the machine fail, nobody is left who
+    /// waits for an answer, and an answer would have had it there. For it, the number of its event is told, for
+    /// [`Store::announce_durably`].
+    pub async fn open_ask_unannounced(
         &self,
         new: NewAsk,
         now: Timestamp,
     ) -> Result<(Opened, Option<i64>), StoreError> {
-        let mut write = self.write(now).await?;
+        let mut write = match new.door {
+            Door::Workspace => self.write_unsynced(now).await?,
+            Door::Opencode | Door::OpencodePlugin | Door::Acp | Door::AcpProxy => {
+                self.write(now).await?
+            }
+        };
         hold_run(&mut write.tx, new.run).await?;
         let asker = asker(&mut write.tx, new.run, new.session).await?;
         // A client that proposes a write has no ids of its own: every request of one is another.
@@ -179,8 +188,14 @@ impl Store {
                 .await?
                 .ok_or_else(|| StoreError::corrupt("asks", ask.id, "session"))?;
         }
-        let head = self.commit_at(write).await?;
-        Ok((Opened::Fresh(ask), head))
+        let unannounced = match ask.door {
+            Door::Workspace => self.commit_unsynced(write).await?,
+            Door::Opencode | Door::OpencodePlugin | Door::Acp | Door::AcpProxy => {
+                self.commit(write).await?;
+                None
+            }
+        };
+        Ok((Opened::Fresh(ask), unannounced))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 
 /// The columns of [`AskRow`]; what follows chooses the rows.
 macro_rules! select_asks {
-    ($rest:literal) => {
+    ($($rest:literal),+ $(,)?) => {
         concat!(
             "SELECT asks.id, asks.workspace, asks.door, asks.run, asks.session, asks.native_id, ",
             "asks.directory, asks.subject, asks.raw, asks.options, asks.opened_at, asks.expires_at, ",
@@ -24,7 +24,7 @@ macro_rules! select_asks {
             "FROM asks JOIN sessions ON sessions.id = asks.session LEFT JOIN answers ON answers.ask = asks.id ",
             "LEFT JOIN actors ON actors.id = answers.actor ",
             "LEFT JOIN deliveries ON deliveries.ask = asks.id ",
-            $rest
+            $($rest),+
         )
     };
 }

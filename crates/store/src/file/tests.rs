@@ -47,7 +47,10 @@ async fn the_end_of_a_chain_is_known_from_what_was_committed_alone() {
     held.connection().execute_batch(NONSENSE).unwrap();
     drop(held);
     let workspace = WorkspaceId::SERVER;
-    let heads = || AuditHeads::from([(workspace, (7, Digest::ZERO))]);
+    let heads = || Heads {
+        audit: BTreeMap::from([(workspace, (7, Digest::ZERO))]),
+        events: Some(3),
+    };
     let good = file.begin().await.unwrap();
     good.commit(heads()).unwrap();
     let mut bad = file.begin().await.unwrap();
@@ -69,7 +72,7 @@ async fn only_what_was_committed_is_there() {
     add(&mut file.hold().await.unwrap(), 2).await;
     let mut committed = file.begin().await.unwrap();
     add(committed.held(), 3).await;
-    committed.commit(AuditHeads::new()).unwrap();
+    committed.commit(Heads::default()).unwrap();
     assert_eq!(numbers(&file).await, [2, 3]);
 }
 
@@ -136,7 +139,7 @@ async fn the_log_is_emptied_before_it_grows_without_end() {
                 .await
                 .unwrap();
         }
-        transaction.commit(AuditHeads::new()).unwrap();
+        transaction.commit(Heads::default()).unwrap();
     }
     let length = |name: &str| directory.path().join(name).metadata().unwrap().len();
     let (log, ledger) = (length("ledger.db-wal"), length("ledger.db"));
@@ -196,7 +199,7 @@ async fn whoever_is_cancelled_leaves_no_transaction_behind() {
             hesitate().await;
             add(transaction.held(), 1_001).await;
             hesitate().await;
-            transaction.commit(AuditHeads::new()).unwrap();
+            transaction.commit(Heads::default()).unwrap();
             committed.fetch_add(1, Ordering::Relaxed);
             hesitate().await;
         });
@@ -232,7 +235,7 @@ async fn what_need_not_be_synced_outlives_the_process_and_everything_after_it_is
     assert!(is_synced().await);
     let mut transaction = file.begin_unsynced().await.unwrap();
     add(transaction.held(), 1).await;
-    transaction.commit(AuditHeads::new()).unwrap();
+    transaction.commit(Heads::default()).unwrap();
     assert!(is_synced().await);
     let mut left = file.begin_unsynced().await.unwrap();
     add(left.held(), 2).await;

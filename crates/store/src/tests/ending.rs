@@ -7,7 +7,7 @@ use countersign_core::event::{EnginePhase, EventBody};
 
 use super::backend::each_backend;
 use super::scene::{Scene, announced, at, says};
-use crate::asks::NEXT_EXPIRY;
+use crate::asks::{DELIVERED, NEXT_EXPIRY, OPEN, OVER};
 use crate::database::Db;
 use crate::sql::query;
 use crate::{Answered, NewAsk, Store};
@@ -67,6 +67,33 @@ async fn the_next_end_is_found_without_a_look_at_every_open_ask() {
         .await
         .unwrap();
     assert!(plan.contains("COVERING INDEX asks_expiring"), "{plan}");
+}
+
+#[tokio::test]
+async fn asks_in_a_state_are_found_newest_first_without_a_look_at_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open_sqlite(&directory.path().join("ledger.db"))
+        .await
+        .unwrap();
+    let Db::Sqlite(file) = &store.db else {
+        panic!("it is a file")
+    };
+    for (sql, wanted) in [
+        (OPEN, "SEARCH asks USING INDEX asks_inbox (id<?)"),
+        (OVER, "SEARCH asks USING INDEX asks_over (state=? AND id<?)"),
+        (
+            DELIVERED,
+            "SEARCH asks USING INDEX sqlite_autoindex_asks_1 (id<?)",
+        ),
+    ] {
+        let explain = query(format!("EXPLAIN QUERY PLAN {sql}"));
+        let explain = explain.bind("x").bind(None::<String>).bind("x").bind(1_i64);
+        let mut held = file.hold().await.unwrap();
+        let plan: Vec<(i64, i64, i64, String)> = explain.fetch_all(&mut held).await.unwrap();
+        assert!(plan.iter().any(|step| step.3 == wanted), "{plan:?}");
+        let sorts = plan.iter().any(|step| step.3.contains("TEMP B-TREE"));
+        assert!(!sorts, "{plan:?}");
+    }
 }
 
 #[tokio::test]

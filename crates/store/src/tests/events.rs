@@ -131,6 +131,16 @@ async fn forgetting_old_events_leaves_no_gap_and_keeps_the_numbers() {
         assert_eq!(store.oldest_event().await.unwrap(), None);
         assert_eq!(store.refresh_head().await.unwrap(), before + 4);
         assert_eq!(store.alarms(2).await.unwrap()[0].alarm.message, "4");
+
+        let alarm = NewAlarm {
+            workspace: scene.workspace,
+            session: None,
+            ask: None,
+            message: "5".to_owned(),
+        };
+        store.raise_alarm(alarm, at(2_000)).await.unwrap();
+        let next = store.events_after(0, 100).await.unwrap();
+        assert_eq!(next[0].seq, before + 5, "no number stands for two events");
     })
     .await;
 }

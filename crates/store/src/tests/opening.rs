@@ -82,18 +82,21 @@ async fn an_ask_is_open_and_announced_once() {
 }
 
 #[tokio::test]
-async fn an_ask_is_opened_as_it_is_in_the_ledger_and_with_the_number_of_its_event() {
+async fn an_ask_of_an_engine_is_opened_as_it_is_in_the_ledger_and_announced_at_once() {
     each_backend(async |store| {
         let scene = Scene::new(&store).await;
         let new = scene.command("per_1", "ls");
-        let (opened, head) = store.open_ask_at(new.clone(), at(1)).await.unwrap();
-        assert_eq!(head, Some(*store.head().borrow()));
+        let before = *store.head().borrow();
+        let opening = store.open_ask_unannounced(new.clone(), at(1));
+        let (opened, unannounced) = opening.await.unwrap();
+        assert_eq!(unannounced, None);
+        assert!(*store.head().borrow() > before);
         let Opened::Fresh(ask) = opened else {
             panic!("{opened:?}");
         };
         assert_eq!(scene.ask(ask.id).await, ask);
         assert_eq!(ask.requester, "build");
-        let known = store.open_ask_at(new, at(2)).await.unwrap();
+        let known = store.open_ask_unannounced(new, at(2)).await.unwrap();
         assert_eq!(known, (Opened::Known(ask), None));
     })
     .await;

@@ -1,5 +1,8 @@
 //! Writes that clients propose: held together by their proposer, and ended with the life of the server.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use countersign_core::actor::Actor;
 use countersign_core::answer::Choice;
 use countersign_core::ask::{Ask, AskPhase, AskState, Door, Subject, Withdrawal};
@@ -12,7 +15,7 @@ use serde_json::json;
 
 use super::backend::{each_backend, each_place};
 use super::scene::{Scene, at, deny, says};
-use crate::{Answered, NewAsk, Opened, Store, Writer};
+use crate::{Answered, Ground, NewAsk, Opened, Store, Writer};
 
 /// Somebody who proposes writes, and somebody else who answers them.
 struct Desk {
@@ -39,9 +42,9 @@ impl Desk {
     }
 
     /// A write that `by` proposes as request `native_id`, meaning `wish`.
-    async fn propose(&self, by: &Actor, native_id: &str, wish: &str) -> Ask {
+    async fn proposal(&self, by: &Actor, native_id: &str, wish: &str) -> NewAsk {
         let writer = self.writer(by).await;
-        let new = NewAsk {
+        NewAsk {
             workspace: self.workspace.id,
             door: Door::Workspace,
             run: writer.run,
@@ -63,7 +66,11 @@ impl Desk {
             raw: json!({ "wish": wish }),
             options: vec![],
             expires_at: Some(at(30)),
-        };
+        }
+    }
+
+    async fn propose(&self, by: &Actor, native_id: &str, wish: &str) -> Ask {
+        let new = self.proposal(by, native_id, wish).await;
         // Each a second after the other: that is the order of their ids.
         let opening = at(1 + native_id.parse::<u64>().unwrap());
         match self.store.open_ask(new, opening).await.unwrap() {
@@ -210,6 +217,68 @@ async fn what_the_next_server_finds_done_is_delivered_and_recorded_once() {
 }
 
 #[tokio::test]
+async fn a_proposal_is_there_at_once_and_announced_once_it_is_on_the_disk_by_the_answer_at_the_latest()
+ {
+    each_backend(async |store| {
+        let desk = Desk::new(&store).await;
+        let head = store.head();
+        for (native_id, is_answered) in [("1", false), ("2", true)] {
+            let before = *head.borrow();
+            let new = desk.proposal(&desk.bob, native_id, native_id).await;
+            let known = *head.borrow();
+            let opening = store.open_ask_unannounced(new, at(1));
+            let (Opened::Fresh(ask), unannounced) = opening.await.unwrap() else {
+                panic!("{native_id} is in the ledger already");
+            };
+            assert_eq!(desk.ask(ask.id).await, ask);
+            if let Some(unannounced) = unannounced {
+                assert_eq!(*head.borrow(), known);
+                if is_answered {
+                    desk.answer(ask.id, Choice::AllowOnce).await;
+                } else {
+                    store.announce_durably(unannounced).await;
+                }
+                assert!(*head.borrow() >= unannounced);
+            }
+            assert!(*head.borrow() > before);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn that_a_write_is_done_is_on_the_disk_after_what_it_stands_on() {
+    each_backend(async |store| {
+        let desk = Desk::new(&store).await;
+        for (round, laid_by) in ["a later write", "a sync"].into_iter().enumerate() {
+            let id = (round + 1).to_string();
+            let ask = desk.propose(&desk.bob, &id, laid_by).await;
+            let Answered::Won(ask) = desk.answer(ask.id, Choice::AllowOnce).await else {
+                panic!("nobody else answers");
+            };
+            let laid = Arc::new(AtomicUsize::new(0));
+            let laying = Arc::clone(&laid);
+            let ground = Ground::new(move || {
+                laying.fetch_add(1, Ordering::Relaxed);
+            });
+            let (evidence, by) = (Evidence::Done, (&desk.bob, Vec::new()));
+            let recording = store.mark_written(&ask, &evidence, by, Some(ground.clone()), at(4));
+            let is_later = recording.await.unwrap().is_some();
+            assert_eq!(laid.load(Ordering::Relaxed), usize::from(!is_later));
+            if laid_by == "a sync" {
+                store.sync().await.unwrap();
+            } else {
+                desk.propose(&desk.bob, "5", "another").await;
+            }
+            assert_eq!(laid.load(Ordering::Relaxed), 1, "{laid_by}");
+            ground.lay();
+            assert_eq!(laid.load(Ordering::Relaxed), 1, "once");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn that_a_write_is_done_is_announced_once_it_is_on_the_disk() {
     each_backend(async |store| {
         let desk = Desk::new(&store).await;
@@ -221,7 +290,7 @@ async fn that_a_write_is_done_is_announced_once_it_is_on_the_disk() {
         let before = *head.borrow();
         let evidence = Evidence::Done;
         let unannounced = store
-            .mark_written(&ask, &evidence, &desk.bob, Vec::new(), at(4))
+            .mark_written(&ask, &evidence, (&desk.bob, Vec::new()), None, at(4))
             .await
             .unwrap();
         assert_eq!(desk.ask(ask.id).await.state.phase(), AskPhase::Delivered);

@@ -9,7 +9,8 @@ use countersign_core::id::WorkspaceId;
 use countersign_core::time::Timestamp;
 
 use crate::error::StoreError;
-use crate::file::{AuditHeads, FileTransaction, Held};
+use crate::events::HEAD;
+use crate::file::{FileTransaction, Heads, Held};
 use crate::sql::query;
 use crate::write::to_json;
 
@@ -20,9 +21,9 @@ pub(super) async fn finish(
     events: &[(WorkspaceId, EventBody)],
     now: Timestamp,
 ) -> Result<Option<i64>, StoreError> {
-    let mut heads = AuditHeads::new();
+    let mut heads = Heads::default();
     for (workspace, deed) in deeds {
-        let head = match heads.entry(workspace) {
+        let head = match heads.audit.entry(workspace) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert(audit_head(&mut transaction, workspace).await?),
         };
@@ -30,10 +31,11 @@ pub(super) async fn finish(
         *head = (entry.seq, entry.hash);
         append(transaction.held(), &entry).await?;
     }
-    for (workspace, (seq, hash)) in &heads {
+    for (workspace, (seq, hash)) in &heads.audit {
         move_head(transaction.held(), *workspace, *seq, *hash).await?;
     }
-    let head = announce(transaction.held(), events, now).await?;
+    heads.events = announce(&mut transaction, events, now).await?;
+    let head = heads.events;
     transaction.commit(heads)?;
     Ok(head)
 }
@@ -96,29 +98,32 @@ async fn move_head(
     Ok(())
 }
 
-/// Numbers the events in their order, and returns the last number.
+/// Numbers the events in their order, and returns the last number. That is in no other place than with its event.
 async fn announce(
-    file: &mut Held,
+    transaction: &mut FileTransaction,
     events: &[(WorkspaceId, EventBody)],
     now: Timestamp,
 ) -> Result<Option<i64>, StoreError> {
-    const TAKE_NUMBERS: &str = "UPDATE event_head SET seq = seq + $1 RETURNING seq";
     const APPEND: &str = "INSERT INTO events (seq, at, workspace, body) VALUES ($1, $2, $3, $4)";
-    let Ok(count @ 1..) = i64::try_from(events.len()) else {
+    if events.is_empty() {
         return Ok(None);
+    }
+    let mut number = match transaction.event_head() {
+        Some(known) => known,
+        None => query(HEAD)
+            .fetch_one(transaction.held())
+            .await
+            .map(|(head,): (i64,)| head)?,
     };
-    let (last,): (i64,) = query(TAKE_NUMBERS)
-        .bind(count)
-        .fetch_one(&mut *file)
-        .await?;
-    for (number, (workspace, event)) in (last - count + 1..).zip(events) {
+    for (workspace, event) in events {
+        number += 1;
         query(APPEND)
             .bind(number)
             .bind(now.as_micros())
             .bind(workspace.to_string())
             .bind(to_json(event))
-            .execute(&mut *file)
+            .execute(transaction.held())
             .await?;
     }
-    Ok(Some(last))
+    Ok(Some(number))
 }

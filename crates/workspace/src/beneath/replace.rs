@@ -55,6 +55,13 @@ pub(crate) struct Fresh {
     file: File,
 }
 
+/// A file that is in its place for everybody to see. Until it is settled, a power cut may bring the old one back.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Placed {
+    parent: OwnedFd,
+}
+
 /// Where a file is to go.
 #[derive(Debug)]
 struct Place {
@@ -178,17 +185,24 @@ impl Fresh {
             .map_err(BeneathError::System)
     }
 
-    /// Puts it where it is to go, and has that on the disk too.
-    pub(crate) fn put_in_place(self, target: Target) -> Result<(), BeneathError> {
+    /// Puts it where it is to go.
+    pub(crate) fn put_in_place(self, target: Target) -> Result<Placed, BeneathError> {
         let parent = &self.place.parent;
         let (name, to) = (OsStr::new(&self.name), &self.place.target);
         match target {
             Target::Any => renameat(&self.folder, name, parent, to).map_err(refused)?,
             Target::New => rename_new(&self.folder, name, parent, to)?,
         }
-        sync(parent);
-        sweep(parent);
-        Ok(())
+        let parent = parent.try_clone().map_err(BeneathError::System)?;
+        Ok(Placed { parent })
+    }
+}
+
+impl Placed {
+    /// Has it on the disk that the file is in its place, and tidies up there.
+    pub(crate) fn settle(self) {
+        sync(&self.parent);
+        sweep(&self.parent);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::beneath::{BeneathError, Fresh, Root, Target};
+use crate::beneath::{BeneathError, Fresh, Placed, Root, Target};
 use crate::change::{ApplyError, Base, FileChange};
 use crate::workspace::Workspace;
 
@@ -13,12 +13,24 @@ use crate::workspace::Workspace;
 const STAYS: usize = 2;
 
 /// What a write came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Wrote {
-    /// Everything is on the disk.
-    All,
+    /// Everything is where it is to be.
+    All(Names),
     /// Somebody else wrote one of the files; nothing of ours is there.
     OthersDid,
+}
+
+/// The names under which new content is to be found: for everybody at once, and on the disk when they are settled.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Names(Vec<Placed>);
+
+impl Names {
+    /// Has them on the disk. Until then a power cut may bring back what was there before, whole.
+    pub fn settle(self) {
+        self.0.into_iter().for_each(Placed::settle);
+    }
 }
 
 /// A step that can be taken, and taken back.
@@ -107,10 +119,14 @@ pub(super) fn write(
         }
     }
     let mut done: Vec<(&FileChange, &Root)> = Vec::new();
+    let mut names = Names::default();
     for step in steps {
         let Step { file, root, fresh } = step;
         match take(root, file, fresh) {
-            Ok(()) => done.push((file, root)),
+            Ok(placed) => {
+                names.0.extend(placed);
+                done.push((file, root));
+            }
             Err(source) => {
                 let others_did = matches!(source, BeneathError::Exists | BeneathError::Missing);
                 if let Err(source) = take_back(&done) {
@@ -130,7 +146,7 @@ pub(super) fn write(
             remove_empty_folders(root, &file.path);
         }
     }
-    Ok(Wrote::All)
+    Ok(Wrote::All(names))
 }
 
 fn open_if(
@@ -150,14 +166,20 @@ fn prepare(root: &Root, path: &Path, content: &[u8]) -> Result<Fresh, BeneathErr
     Ok(fresh)
 }
 
-fn take(root: &Root, file: &FileChange, fresh: Option<Fresh>) -> Result<(), BeneathError> {
-    match fresh {
-        Some(fresh) => fresh.put_in_place(match file.before {
-            Some(_) => Target::Any,
-            None => Target::New,
-        }),
-        None => root.remove_file(&file.path),
-    }
+fn take(
+    root: &Root,
+    file: &FileChange,
+    fresh: Option<Fresh>,
+) -> Result<Option<Placed>, BeneathError> {
+    let Some(fresh) = fresh else {
+        root.remove_file(&file.path)?;
+        return Ok(None);
+    };
+    let target = match file.before {
+        Some(_) => Target::Any,
+        None => Target::New,
+    };
+    fresh.put_in_place(target).map(Some)
 }
 
 fn take_back(done: &[(&FileChange, &Root)]) -> Result<(), BeneathError> {
