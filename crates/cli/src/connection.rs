@@ -4,6 +4,7 @@
 //! along a redirect. Every request has a deadline.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -21,6 +22,7 @@ use crate::follow::Manner;
 mod address;
 mod refusal;
 mod secret;
+mod socket;
 
 use secret::Secret;
 
@@ -28,6 +30,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 /// An event stream says something every 15 seconds; three times that without a byte is a dead line.
 const SILENCE_LIMIT: Duration = Duration::from_secs(45);
+
+/// What the client calls itself.
+const NAME: &str = concat!("countersign/", env!("CARGO_PKG_VERSION"));
 
 /// How the server is reached, and in which form it is told; the same for every command.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -77,7 +82,8 @@ enum Place {
 /// A way to the server.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    http: reqwest::Client,
+    /// Made when it is needed: the socket is mostly used without.
+    http: OnceLock<reqwest::Client>,
     base: String,
     token: Option<Secret>,
     place: Place,
@@ -118,7 +124,7 @@ impl Connection {
             ),
         };
         Ok(Self {
-            http: build_client(&place, &base)?,
+            http: OnceLock::new(),
             base,
             token,
             place,
@@ -187,10 +193,10 @@ impl Connection {
 
     /// Posts `body` to `path`, where the server has nothing to say in return.
     pub async fn tell(&self, path: &str, body: &impl Serialize) -> anyhow::Result<()> {
-        let request = self.request(Method::POST, path).timeout(REQUEST_LIMIT);
-        let sent = request.json(body).send().await;
-        let response = sent.map_err(|error| self.unsent(error))?;
-        self.accepted(response).await.map(drop)
+        let body = Some(serde_json::to_vec(body)?);
+        self.exchange(Method::POST, path, body, REQUEST_LIMIT)
+            .await
+            .map(drop)
     }
 
     /// Posts nothing to `path`.
@@ -219,9 +225,9 @@ impl Connection {
 
     /// Deletes what is at `path`.
     pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
-        let request = self.request(Method::DELETE, path).timeout(REQUEST_LIMIT);
-        let response = request.send().await.map_err(|error| self.unsent(error))?;
-        self.accepted(response).await.map(drop)
+        self.exchange(Method::DELETE, path, None, REQUEST_LIMIT)
+            .await
+            .map(drop)
     }
 
     /// Opens the event stream after `cursor`, or from now on.
@@ -235,13 +241,20 @@ impl Connection {
             Manner::LooksOn => "/api/v1/events?bystander=true",
         };
         let mut request = self
-            .request(Method::GET, path)
+            .request(Method::GET, path)?
             .header("accept", "text/event-stream");
         if let Some(cursor) = cursor {
             request = request.header("last-event-id", cursor.to_string());
         }
-        let response = request.send().await.map_err(|error| self.unsent(error))?;
-        self.accepted(response).await
+        let sent = request.send().await;
+        let response = sent.map_err(|error| self.unsent(error.into()))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let said = response.text().await;
+        let said = said.map_err(|error| self.unsent(error.into()))?;
+        Err(self.refused(status, said))
     }
 
     async fn call<B: Serialize, T: DeserializeOwned>(
@@ -251,38 +264,61 @@ impl Connection {
         sent: Sent<'_, B>,
         limit: Duration,
     ) -> anyhow::Result<Reply<T>> {
-        let mut request = self.request(method, path).timeout(limit);
-        if let Sent::Json(body) = sent {
-            request = request.json(body);
-        }
-        let response = request.send().await.map_err(|error| self.unsent(error))?;
-        let text = self
-            .accepted(response)
-            .await?
-            .text()
-            .await
-            .map_err(|error| self.unsent(error))?;
+        let body = match sent {
+            Sent::Json(body) => Some(serde_json::to_vec(body)?),
+            Sent::Nothing => None,
+        };
+        let text = self.exchange(method, path, body, limit).await?;
         let value = serde_json::from_str(&text)
             .with_context(|| format!("the server's answer to `{path}` is not what was expected"))?;
         Ok(Reply { value, text })
     }
 
-    fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        let request = self.http.request(method, format!("{}{path}", self.base));
-        match &self.token {
-            Some(token) => request.bearer_auth(&token.text),
-            None => request,
+    /// What the server says to a request, if it does what is asked.
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+        limit: Duration,
+    ) -> anyhow::Result<String> {
+        let exchanging = async {
+            match &self.place {
+                Place::Socket(server) => {
+                    socket::exchange(&server.socket, (method, path), body).await
+                }
+                Place::Address => {
+                    let request = self.request(method, path).map_err(Unsent::Broken)?;
+                    over_network(request, body).await
+                }
+            }
+        };
+        let exchanged = tokio::time::timeout(limit, exchanging).await;
+        let exchanged = exchanged.unwrap_or(Err(Unsent::TooLate));
+        let (status, text) = exchanged.map_err(|unsent| self.unsent(unsent))?;
+        if status.is_success() {
+            return Ok(text);
         }
+        Err(self.refused(status, text))
     }
 
-    /// The response, if the server did what was asked; else what it said.
-    async fn accepted(&self, response: Response) -> anyhow::Result<Response> {
-        let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
-        let raw = response.text().await.map_err(|error| self.unsent(error))?;
-        Err(match serde_json::from_str::<ErrorBody>(&raw) {
+    fn request(&self, method: Method, path: &str) -> anyhow::Result<reqwest::RequestBuilder> {
+        let http = if let Some(http) = self.http.get() {
+            http
+        } else {
+            let built = build_client(&self.place, &self.base)?;
+            self.http.get_or_init(|| built)
+        };
+        let request = http.request(method, format!("{}{path}", self.base));
+        Ok(match &self.token {
+            Some(token) => request.bearer_auth(&token.text),
+            None => request,
+        })
+    }
+
+    /// What the server said when it did not do what was asked.
+    fn refused(&self, status: StatusCode, raw: String) -> anyhow::Error {
+        match serde_json::from_str::<ErrorBody>(&raw) {
             Ok(body) => Failure::Refused {
                 sentence: refusal::sentence(&body, self.credentials(), self.clock.now()),
                 body: Box::new(body),
@@ -290,7 +326,7 @@ impl Connection {
             }
             .into(),
             Err(_) => unknown_answer(&self.base, status),
-        })
+        }
     }
 
     /// By what right this connection calls, for somebody who is told that it is not enough.
@@ -303,29 +339,68 @@ impl Connection {
     }
 
     /// Says why a request got no answer.
-    fn unsent(&self, error: reqwest::Error) -> anyhow::Error {
-        if error.is_connect() {
-            let sentence = match &self.place {
-                Place::Socket(server) if server.process_is_alive() => format!(
-                    "no server answers at {}, though process {} should",
-                    server.socket.display(),
-                    server.pid
-                ),
-                Place::Socket(server) => format!(
-                    "no server is running: the last one here, process {}, is gone",
-                    server.pid
-                ),
-                Place::Address => format!("no server answers at {}: {}", self.base, root(&error)),
-            };
-            return Failure::NoServer(sentence).into();
+    fn unsent(&self, why: Unsent) -> anyhow::Error {
+        match why {
+            Unsent::NoServer(cause) => {
+                let sentence = match &self.place {
+                    Place::Socket(server) if server.process_is_alive() => format!(
+                        "no server answers at {}, though process {} should",
+                        server.socket.display(),
+                        server.pid
+                    ),
+                    Place::Socket(server) => format!(
+                        "no server is running: the last one here, process {}, is gone",
+                        server.pid
+                    ),
+                    Place::Address => format!("no server answers at {}: {cause}", self.base),
+                };
+                Failure::NoServer(sentence).into()
+            }
+            Unsent::TooLate => {
+                anyhow::anyhow!("the server did not answer in time; try again")
+            }
+            Unsent::Broken(error) => error.context(
+                "the connection broke before the server's answer was there; what was asked for may have been done",
+            ),
         }
-        if error.is_timeout() {
-            return anyhow::anyhow!("the server did not answer in time; try again");
-        }
-        anyhow::Error::new(error.without_url()).context(
-            "the connection broke before the server's answer was there; what was asked for may have been done",
-        )
     }
+}
+
+/// Why a request got no answer.
+#[derive(Debug)]
+enum Unsent {
+    /// Nobody was there to take it.
+    NoServer(String),
+    /// The answer was not there in time.
+    TooLate,
+    /// Something came between.
+    Broken(anyhow::Error),
+}
+
+impl From<reqwest::Error> for Unsent {
+    fn from(error: reqwest::Error) -> Self {
+        if error.is_connect() {
+            Self::NoServer(root(&error))
+        } else if error.is_timeout() {
+            Self::TooLate
+        } else {
+            Self::Broken(anyhow::Error::new(error.without_url()))
+        }
+    }
+}
+
+/// One request over a network.
+async fn over_network(
+    mut request: reqwest::RequestBuilder,
+    body: Option<Vec<u8>>,
+) -> Result<(StatusCode, String), Unsent> {
+    if let Some(body) = body {
+        request = request
+            .header("content-type", "application/json")
+            .body(body);
+    }
+    let response = request.send().await?;
+    Ok((response.status(), response.text().await?))
 }
 
 enum Sent<'a, B> {
@@ -397,7 +472,7 @@ fn build_client(place: &Place, base: &str) -> anyhow::Result<reqwest::Client> {
         drop(rustls::crypto::ring::default_provider().install_default());
     }
     let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
+        .user_agent(NAME)
         .connect_timeout(CONNECT_LIMIT)
         .read_timeout(SILENCE_LIMIT)
         .redirect(reqwest::redirect::Policy::none());

@@ -41,9 +41,11 @@ fn main() -> ExitCode {
     if matches!(arguments.command, Command::DemoAgent) {
         return run_demo_agent();
     }
-    if rustls::crypto::ring::default_provider()
-        .install_default()
-        .is_err()
+    // Commands encrypt nothing unless they go over a network.
+    if !matches!(arguments.command, Command::Client(_))
+        && rustls::crypto::ring::default_provider()
+            .install_default()
+            .is_err()
     {
         tracing::debug!("a crypto provider was installed already");
     }

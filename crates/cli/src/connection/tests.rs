@@ -72,6 +72,7 @@ fn a_path_prefix_is_kept() {
     let connection = found(&at("http://localhost:1/team/"), &Surroundings::default()).unwrap();
     let request = connection
         .request(Method::GET, "/api/v1/me")
+        .unwrap()
         .build()
         .unwrap();
     assert_eq!(request.url().as_str(), "http://localhost:1/team/api/v1/me");
