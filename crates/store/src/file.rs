@@ -180,10 +180,17 @@ impl LedgerFile {
 
     /// Closes the connection behind everybody who waits for it.
     pub(crate) async fn close(&self) {
-        let Some(connection) = self.line.lock().await.connection.take() else {
+        let mut line = self.line.lock().await;
+        let Some(connection) = line.connection.take() else {
             return;
         };
-        let close = move || connection.close().map_err(|(_, error)| error);
+        let grounds = std::mem::take(&mut line.grounds);
+        drop(line);
+        let close = move || {
+            // It empties the log.
+            grounds.iter().for_each(Ground::lay);
+            connection.close().map_err(|(_, error)| error)
+        };
         if let Ok(Err(error)) = tokio::task::spawn_blocking(close).await {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,

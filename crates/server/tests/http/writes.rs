@@ -98,7 +98,9 @@ async fn a_write_is_in_the_inbox_with_its_difference_and_is_answered_there() {
     let digest = Digest::of_bytes(b"written");
     let evidence = Evidence::FilesWritten { digest };
     let bob = person(&stage, "bob", Role::Collaborator).await;
-    let noting = stage.broker.wrote(&bob, leave, evidence, Vec::new());
+    let noting = stage
+        .broker
+        .wrote(&bob, leave, (evidence, None), Vec::new());
     noting.await.unwrap();
     let path = format!("/api/v1/asks/{}/settled", ask["id"].as_str().unwrap());
     let settled = approver.get(&path).await.json();

@@ -250,3 +250,38 @@ async fn what_need_not_be_synced_outlives_the_process_and_everything_after_it_is
     }
     assert_eq!(numbers(&open(&copy).await).await, [1]);
 }
+
+#[tokio::test]
+async fn what_a_commit_stands_on_is_laid_before_the_log_is_emptied_or_the_file_closed() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let laid = Arc::new(AtomicUsize::new(0));
+    let ground = || {
+        let laid = Arc::clone(&laid);
+        Ground::new(move || {
+            laid.fetch_add(1, Ordering::Relaxed);
+        })
+    };
+    let mut short = file.begin_unsynced().await.unwrap();
+    short.stand_on(ground());
+    add(short.held(), 1).await;
+    short.commit(Heads::default()).unwrap();
+    assert_eq!(
+        laid.load(Ordering::Relaxed),
+        0,
+        "nothing is on the disk yet"
+    );
+
+    let mut long = file.begin_unsynced().await.unwrap();
+    long.stand_on(ground());
+    let many_pages = "CREATE TABLE long AS SELECT zeroblob(8000000) AS pages";
+    long.held().connection().execute_batch(many_pages).unwrap();
+    long.commit(Heads::default()).unwrap();
+    assert_eq!(laid.load(Ordering::Relaxed), 2, "the log was emptied");
+
+    let mut last = file.begin_unsynced().await.unwrap();
+    last.stand_on(ground());
+    last.commit(Heads::default()).unwrap();
+    file.close().await;
+    assert_eq!(laid.load(Ordering::Relaxed), 3);
+}
