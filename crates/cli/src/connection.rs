@@ -282,18 +282,16 @@ impl Connection {
         body: Option<Vec<u8>>,
         limit: Duration,
     ) -> anyhow::Result<String> {
-        let exchanging = async {
-            match &self.place {
-                Place::Socket(server) => {
-                    socket::exchange(&server.socket, (method, path), body).await
-                }
-                Place::Address => {
-                    let request = self.request(method, path).map_err(Unsent::Broken)?;
-                    over_network(request, body).await
-                }
+        let exchanged = match &self.place {
+            Place::Socket(server) => {
+                let exchanging = socket::exchange(&server.socket, (method, path), body);
+                tokio::time::timeout(limit, exchanging).await
+            }
+            Place::Address => {
+                let request = self.request(method, path)?;
+                tokio::time::timeout(limit, over_network(request, body)).await
             }
         };
-        let exchanged = tokio::time::timeout(limit, exchanging).await;
         let exchanged = exchanged.unwrap_or(Err(Unsent::TooLate));
         let (status, text) = exchanged.map_err(|unsent| self.unsent(unsent))?;
         if status.is_success() {
