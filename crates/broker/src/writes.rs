@@ -127,6 +127,15 @@ impl Broker {
         Ok(verdict)
     }
 
+    /// Has everybody told of what was written down unsynced, up to event number `unannounced`, once it is on the disk.
+    fn announce_later(&self, unannounced: Option<i64>) {
+        if let Some(head) = unannounced {
+            let store = self.store.clone();
+            self.tasks
+                .spawn(async move { store.announce_durably(head).await });
+        }
+    }
+
     /// The workspace of a write.
     async fn writing_in(&self, id: WorkspaceId) -> Result<Workspace, BrokerError> {
         let known = self.writers.workspaces().get(&id).cloned();

@@ -156,8 +156,7 @@ impl Connection {
 
     /// Reads what is at `path`.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Reply<T>> {
-        self.call(Method::GET, path, Sent::<()>::Nothing, REQUEST_LIMIT)
-            .await
+        self.call(Method::GET, path, None, REQUEST_LIMIT).await
     }
 
     /// Reads what is at `path`, where the server may take up to `wait` to answer.
@@ -166,7 +165,7 @@ impl Connection {
         path: &str,
         wait: Duration,
     ) -> anyhow::Result<Reply<T>> {
-        self.call(Method::GET, path, Sent::<()>::Nothing, REQUEST_LIMIT + wait)
+        self.call(Method::GET, path, None, REQUEST_LIMIT + wait)
             .await
     }
 
@@ -176,8 +175,13 @@ impl Connection {
         path: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<Reply<T>> {
-        self.call(Method::POST, path, Sent::Json(body), REQUEST_LIMIT)
-            .await
+        self.call(
+            Method::POST,
+            path,
+            Some(serde_json::to_vec(body)?),
+            REQUEST_LIMIT,
+        )
+        .await
     }
 
     /// Posts `body` to `path`, where the server may take up to `wait` to answer.
@@ -187,8 +191,13 @@ impl Connection {
         body: &impl Serialize,
         wait: Duration,
     ) -> anyhow::Result<Reply<T>> {
-        self.call(Method::POST, path, Sent::Json(body), REQUEST_LIMIT + wait)
-            .await
+        self.call(
+            Method::POST,
+            path,
+            Some(serde_json::to_vec(body)?),
+            REQUEST_LIMIT + wait,
+        )
+        .await
     }
 
     /// Posts `body` to `path`, where the server has nothing to say in return.
@@ -204,8 +213,7 @@ impl Connection {
         &self,
         path: &str,
     ) -> anyhow::Result<Reply<T>> {
-        self.call(Method::POST, path, Sent::<()>::Nothing, REQUEST_LIMIT)
-            .await
+        self.call(Method::POST, path, None, REQUEST_LIMIT).await
     }
 
     /// Posts to `path`, where the server may take up to `wait` to answer.
@@ -214,13 +222,8 @@ impl Connection {
         path: &str,
         wait: Duration,
     ) -> anyhow::Result<Reply<T>> {
-        self.call(
-            Method::POST,
-            path,
-            Sent::<()>::Nothing,
-            REQUEST_LIMIT + wait,
-        )
-        .await
+        self.call(Method::POST, path, None, REQUEST_LIMIT + wait)
+            .await
     }
 
     /// Deletes what is at `path`.
@@ -257,17 +260,13 @@ impl Connection {
         Err(self.refused(status, said))
     }
 
-    async fn call<B: Serialize, T: DeserializeOwned>(
+    async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
-        sent: Sent<'_, B>,
+        body: Option<Vec<u8>>,
         limit: Duration,
     ) -> anyhow::Result<Reply<T>> {
-        let body = match sent {
-            Sent::Json(body) => Some(serde_json::to_vec(body)?),
-            Sent::Nothing => None,
-        };
         let text = self.exchange(method, path, body, limit).await?;
         let value = serde_json::from_str(&text)
             .with_context(|| format!("the server's answer to `{path}` is not what was expected"))?;
@@ -399,11 +398,6 @@ async fn over_network(
     }
     let response = request.send().await?;
     Ok((response.status(), response.text().await?))
-}
-
-enum Sent<'a, B> {
-    Nothing,
-    Json(&'a B),
 }
 
 /// A name as it stands in a path.

@@ -112,7 +112,7 @@ impl OpenWork {
             let (plan, applied, names) = done(&place, change, approved).await?;
             Ok(Done {
                 digest: Some(applied.digest),
-                ground: Some(Ground::new(move || names.settle())),
+                ground: names.map(|names| Ground::new(|| names.settle())),
                 deeds: vec![deed],
                 announce: Box::new(move |surface| surface.tell(&place, &plan, &applied, news)),
                 value: (),
@@ -241,15 +241,15 @@ async fn done(
     seat: &Arc<Seat>,
     change: Change,
     approved: Option<(Arc<Plan>, Prepared)>,
-) -> Result<(Arc<Plan>, Applied, Names), Refusal> {
+) -> Result<(Arc<Plan>, Applied, Option<Names>), Refusal> {
     let seat = Arc::clone(seat);
     let doing = briefly(&APPLYING, move || {
         if let Some((plan, prepared)) = approved {
             let (applied, names) = seat.files.apply_unsettled(&plan, prepared)?;
-            return Ok((plan, applied, names));
+            return Ok((plan, applied, Some(names)));
         }
         let (plan, applied) = seat.files.carry_out(&change)?;
-        Ok((Arc::new(plan), applied, Names::default()))
+        Ok((Arc::new(plan), applied, None))
     });
     doing.await.ok_or_else(panicked)?.map_err(not_applied)
 }

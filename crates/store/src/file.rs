@@ -88,16 +88,6 @@ pub(crate) struct Held(OwnedMutexGuard<Line>);
 #[derive(Debug)]
 pub(crate) struct FileTransaction(Held);
 
-impl Heads {
-    fn followed_by(mut self, newer: Self) -> Self {
-        self.audit.extend(newer.audit);
-        Self {
-            audit: self.audit,
-            events: newer.events.or(self.events),
-        }
-    }
-}
-
 impl LedgerFile {
     /// Opens the file, and makes it if it is not there. Whoever waits longer than `patience` for the connection is told
     /// that it is busy.
@@ -430,14 +420,16 @@ impl FileTransaction {
     /// Commits. With it `heads` are what was added last.
     pub(crate) fn commit(mut self, heads: Heads) -> Result<(), DatabaseError> {
         // If it fails, it is looked for again.
-        let known = std::mem::take(&mut self.0.0.heads);
+        let mut known = std::mem::take(&mut self.0.0.heads);
         let commit = |held: &mut Held| held.say("COMMIT");
         match self.0.0.commits {
             Commits::Synced => self.0.durably(commit)?,
             Commits::Unsynced => commit(&mut self.0)?,
         }
         self.0.empty_log();
-        self.0.0.heads = known.followed_by(heads);
+        known.audit.extend(heads.audit);
+        known.events = heads.events.or(known.events);
+        self.0.0.heads = known;
         Ok(())
     }
 }

@@ -42,16 +42,10 @@ impl Store {
 
     /// Commits `write` and tells everybody who waits for events.
     pub(crate) async fn commit(&self, write: Write) -> Result<(), StoreError> {
-        self.commit_at(write).await.map(drop)
-    }
-
-    /// The same, and tells the number of the newest event that it announced.
-    pub(crate) async fn commit_at(&self, write: Write) -> Result<Option<i64>, StoreError> {
-        let head = write.finish().await?;
-        if let Some(head) = head {
+        if let Some(head) = write.finish().await? {
             self.announce(head);
         }
-        Ok(head)
+        Ok(())
     }
 
     /// Commits what need not be on the disk at once, and tells the number of the newest event that is to be announced when

@@ -95,18 +95,16 @@ impl Broker {
         records: Vec<Record>,
     ) -> Result<(), BrokerError> {
         let by = caller.actor().clone();
-        let (ask, store, now) = (leave.use_up(), self.store.clone(), self.clock.now());
-        let tasks = self.tasks.clone();
+        let (ask, broker, now) = (leave.use_up(), self.clone(), self.clock.now());
         self.note(async move {
-            let recording =
-                store.mark_written(&ask, &evidence, (&by, records), ground.clone(), now);
-            let unannounced = recording.await?;
+            let by = (&by, records);
+            let recording = broker
+                .store
+                .mark_written(&ask, &evidence, by, ground.clone(), now);
+            broker.announce_later(recording.await?);
             if let Some(ground) = ground {
                 // At once: whoever writes next need not wait for it then.
-                tasks.spawn_blocking(move || ground.lay());
-            }
-            if let Some(head) = unannounced {
-                tasks.spawn(async move { store.announce_durably(head).await });
+                broker.tasks.spawn_blocking(move || ground.lay());
             }
             Ok(())
         })

@@ -78,11 +78,7 @@ impl Broker {
         self.writers.known().insert(key, writer);
         let new = proposal.into_ask(by, &workspace, writer, now);
         let (opened, unannounced) = self.store.open_ask_unannounced(new, now).await?;
-        if let Some(head) = unannounced {
-            let store = self.store.clone();
-            self.tasks
-                .spawn(async move { store.announce_durably(head).await });
-        }
+        self.announce_later(unannounced);
         let ask = opened.into_ask();
         told(&ask);
         if matches!(ask.state, AskState::Withdrawn { .. }) {

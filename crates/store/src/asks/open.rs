@@ -123,25 +123,23 @@ impl Store {
         new: NewAsk,
         now: Timestamp,
     ) -> Result<(Opened, Option<i64>), StoreError> {
-        let mut write = match new.door {
-            Door::Workspace => self.write_unsynced(now).await?,
-            Door::Opencode | Door::OpencodePlugin | Door::Acp | Door::AcpProxy => {
-                self.write(now).await?
-            }
+        let is_proposal = new.door == Door::Workspace;
+        let mut write = if is_proposal {
+            self.write_unsynced(now).await?
+        } else {
+            self.write(now).await?
         };
         hold_run(&mut write.tx, new.run).await?;
         let asker = asker(&mut write.tx, new.run, new.session).await?;
         // A client that proposes a write has no ids of its own: every request of one is another.
-        if new.door != Door::Workspace
+        if !is_proposal
             && let Some(known) = known_ask(&mut write.tx, new.run, &new.native_id).await?
         {
             return Ok((Opened::Known(known), None));
         }
         let mut ask = new.into_ask(asker.agent, asker.parent, now);
         // Nobody may be watching a job: its asks end in time whatever the workspace says. No job proposes writes.
-        if ask.door != Door::Workspace
-            && let Some(life) = expiry_by_job(&mut write.tx, ask.session).await?
-        {
+        if !is_proposal && let Some(life) = expiry_by_job(&mut write.tx, ask.session).await? {
             let end = now.after(life);
             ask.expires_at = Some(ask.expires_at.map_or(end, |other| other.min(end)));
         }
@@ -188,12 +186,11 @@ impl Store {
                 .await?
                 .ok_or_else(|| StoreError::corrupt("asks", ask.id, "session"))?;
         }
-        let unannounced = match ask.door {
-            Door::Workspace => self.commit_unsynced(write).await?,
-            Door::Opencode | Door::OpencodePlugin | Door::Acp | Door::AcpProxy => {
-                self.commit(write).await?;
-                None
-            }
+        let unannounced = if is_proposal {
+            self.commit_unsynced(write).await?
+        } else {
+            self.commit(write).await?;
+            None
         };
         Ok((Opened::Fresh(ask), unannounced))
     }

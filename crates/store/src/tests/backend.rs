@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::Store;
+use crate::database::Db;
+use crate::sql::{Query, query};
 
 /// Where the tests find a PostgreSQL server.
 const POSTGRES: &str = "COUNTERSIGN_TEST_POSTGRES";
@@ -45,6 +47,23 @@ pub(super) async fn each_place(body: impl AsyncFn(&Place)) {
     let path = directory.path().join("ledger.db");
     Box::pin(body(&Place::Sqlite(path))).await;
     on_postgres(async |url: &str| body(&Place::Postgres(url.to_owned())).await).await;
+}
+
+/// The steps in which a file finds what `sql` asks for, with the values that `bind` gives it.
+pub(super) async fn plan_on_file(
+    sql: &str,
+    bind: impl FnOnce(Query<'static>) -> Query<'static>,
+) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.db");
+    let store = Store::open_sqlite(&path).await.unwrap();
+    let Db::Sqlite(file) = &store.db else {
+        panic!("it is a file")
+    };
+    let explain = bind(query(format!("EXPLAIN QUERY PLAN {sql}")));
+    let mut held = file.hold().await.unwrap();
+    let steps: Vec<(i64, i64, i64, String)> = explain.fetch_all(&mut held).await.unwrap();
+    steps.into_iter().map(|(_, _, _, step)| step).collect()
 }
 
 /// Runs `body` with the address of an empty PostgreSQL schema, if a server is named.

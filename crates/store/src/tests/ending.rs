@@ -5,12 +5,10 @@ use countersign_core::ask::{AskPhase, AskState, Elsewhere, Withdrawal};
 use countersign_core::delivery::{DeliveryState, Undeliverable};
 use countersign_core::event::{EnginePhase, EventBody};
 
-use super::backend::each_backend;
+use super::backend::{each_backend, plan_on_file};
 use super::scene::{Scene, announced, at, says};
 use crate::asks::{DELIVERED, NEXT_EXPIRY, OPEN, OVER};
-use crate::database::Db;
-use crate::sql::query;
-use crate::{Answered, NewAsk, Store};
+use crate::{Answered, NewAsk};
 
 #[tokio::test]
 async fn what_is_answered_is_neither_withdrawn_nor_does_it_run_out() {
@@ -54,30 +52,12 @@ async fn an_ask_ends_once() {
 
 #[tokio::test]
 async fn the_next_end_is_found_without_a_look_at_every_open_ask() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open_sqlite(&directory.path().join("ledger.db"))
-        .await
-        .unwrap();
-    let Db::Sqlite(file) = &store.db else {
-        panic!("it is a file")
-    };
-    let explain = format!("EXPLAIN QUERY PLAN {NEXT_EXPIRY}");
-    let (_, _, _, plan): (i64, i64, i64, String) = query(explain)
-        .fetch_one(&mut file.hold().await.unwrap())
-        .await
-        .unwrap();
-    assert!(plan.contains("COVERING INDEX asks_expiring"), "{plan}");
+    let plan = plan_on_file(NEXT_EXPIRY, |explain| explain).await;
+    assert!(plan[0].contains("COVERING INDEX asks_expiring"), "{plan:?}");
 }
 
 #[tokio::test]
 async fn asks_in_a_state_are_found_newest_first_without_a_look_at_the_others() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open_sqlite(&directory.path().join("ledger.db"))
-        .await
-        .unwrap();
-    let Db::Sqlite(file) = &store.db else {
-        panic!("it is a file")
-    };
     for (sql, wanted) in [
         (OPEN, "SEARCH asks USING INDEX asks_inbox (id<?)"),
         (OVER, "SEARCH asks USING INDEX asks_over (state=? AND id<?)"),
@@ -86,12 +66,12 @@ async fn asks_in_a_state_are_found_newest_first_without_a_look_at_the_others() {
             "SEARCH asks USING INDEX sqlite_autoindex_asks_1 (id<?)",
         ),
     ] {
-        let explain = query(format!("EXPLAIN QUERY PLAN {sql}"));
-        let explain = explain.bind("x").bind(None::<String>).bind("x").bind(1_i64);
-        let mut held = file.hold().await.unwrap();
-        let plan: Vec<(i64, i64, i64, String)> = explain.fetch_all(&mut held).await.unwrap();
-        assert!(plan.iter().any(|step| step.3 == wanted), "{plan:?}");
-        let sorts = plan.iter().any(|step| step.3.contains("TEMP B-TREE"));
+        let plan = plan_on_file(sql, |explain| {
+            explain.bind("x").bind(None::<String>).bind("x").bind(1_i64)
+        });
+        let plan = plan.await;
+        assert!(plan.iter().any(|step| step == wanted), "{plan:?}");
+        let sorts = plan.iter().any(|step| step.contains("TEMP B-TREE"));
         assert!(!sorts, "{plan:?}");
     }
 }

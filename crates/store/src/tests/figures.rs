@@ -8,11 +8,9 @@ use countersign_core::ask::{Ask, AskPhase};
 use countersign_core::id::{RuleId, WorkspaceId};
 use countersign_core::rule::{Matcher, Rule, Verdict};
 
-use super::backend::each_backend;
+use super::backend::{each_backend, plan_on_file};
 use super::scene::{START, Scene, at, deny, says};
-use crate::database::Db;
 use crate::figures::{ANSWERED, SECONDS, UNANSWERED};
-use crate::sql::query;
 use crate::{NewAsk, Slice, SliceFigures, Store};
 
 const DAY_S: u64 = 24 * 60 * 60;
@@ -176,30 +174,20 @@ async fn only_the_newest_asks_are_counted_and_only_of_the_workspace_that_is_want
 
 #[tokio::test]
 async fn a_day_is_counted_from_indexes_alone() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("ledger.db");
-    let store = Store::open_sqlite(&path).await.unwrap();
-    let Db::Sqlite(file) = &store.db else {
-        panic!("it is a file")
-    };
     for (sql, index) in [
         (ANSWERED, "answers_by_opening"),
         (UNANSWERED, "asks_unanswered"),
         (SECONDS, "answers_by_opening"),
     ] {
-        let explain = query(format!("EXPLAIN QUERY PLAN {sql}"));
-        let explain = explain
-            .bind(0_i64)
-            .bind(1_i64)
-            .bind(None::<String>)
-            .bind(1_i64)
-            .bind(1_i64);
-        let mut held = file.hold().await.unwrap();
-        let plan: Vec<(i64, i64, i64, String)> = explain.fetch_all(&mut held).await.unwrap();
+        let plan = plan_on_file(sql, |explain| {
+            let explain = explain.bind(0_i64).bind(1_i64).bind(None::<String>);
+            explain.bind(1_i64).bind(1_i64)
+        });
+        let plan = plan.await;
         let wanted = format!("COVERING INDEX {index} (opened_at>");
-        assert!(plan.iter().any(|step| step.3.contains(&wanted)), "{plan:?}");
+        assert!(plan.iter().any(|step| step.contains(&wanted)), "{plan:?}");
         let rows = ["answers", "asks"].map(|table| format!("SCAN {table}"));
-        assert!(!plan.iter().any(|step| rows.contains(&step.3)), "{plan:?}");
+        assert!(!plan.iter().any(|step| rows.contains(step)), "{plan:?}");
     }
 }
 

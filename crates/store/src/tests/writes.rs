@@ -79,6 +79,15 @@ impl Desk {
         }
     }
 
+    /// A write that Bob proposes and somebody else allows.
+    async fn allowed(&self, native_id: &str, wish: &str) -> Ask {
+        let ask = self.propose(&self.bob, native_id, wish).await;
+        let Answered::Won(ask) = self.answer(ask.id, Choice::AllowOnce).await else {
+            panic!("nobody else answers");
+        };
+        ask
+    }
+
     async fn answer(&self, ask: AskId, choice: Choice) -> Answered {
         let answer = says(&self.ada, choice);
         self.store.answer(ask, answer, at(3)).await.unwrap()
@@ -252,10 +261,7 @@ async fn that_a_write_is_done_is_on_the_disk_after_what_it_stands_on() {
         let desk = Desk::new(&store).await;
         for (round, laid_by) in ["a later write", "a sync"].into_iter().enumerate() {
             let id = (round + 1).to_string();
-            let ask = desk.propose(&desk.bob, &id, laid_by).await;
-            let Answered::Won(ask) = desk.answer(ask.id, Choice::AllowOnce).await else {
-                panic!("nobody else answers");
-            };
+            let ask = desk.allowed(&id, laid_by).await;
             let laid = Arc::new(AtomicUsize::new(0));
             let laying = Arc::clone(&laid);
             let ground = Ground::new(move || {
@@ -282,10 +288,7 @@ async fn that_a_write_is_done_is_on_the_disk_after_what_it_stands_on() {
 async fn that_a_write_is_done_is_announced_once_it_is_on_the_disk() {
     each_backend(async |store| {
         let desk = Desk::new(&store).await;
-        let ask = desk.propose(&desk.bob, "1", "notes").await;
-        let Answered::Won(ask) = desk.answer(ask.id, Choice::AllowOnce).await else {
-            panic!("nobody else answers");
-        };
+        let ask = desk.allowed("1", "notes").await;
         let head = store.head();
         let before = *head.borrow();
         let evidence = Evidence::Done;

@@ -58,9 +58,7 @@ pub(crate) struct Fresh {
 /// A file that is in its place for everybody to see. Until it is settled, a power cut may bring the old one back.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Placed {
-    parent: OwnedFd,
-}
+pub(crate) struct Placed(Fresh);
 
 /// Where a file is to go.
 #[derive(Debug)]
@@ -193,16 +191,16 @@ impl Fresh {
             Target::Any => renameat(&self.folder, name, parent, to).map_err(refused)?,
             Target::New => rename_new(&self.folder, name, parent, to)?,
         }
-        let parent = parent.try_clone().map_err(BeneathError::System)?;
-        Ok(Placed { parent })
+        Ok(Placed(self))
     }
 }
 
 impl Placed {
     /// Has it on the disk that the file is in its place, and tidies up there.
     pub(crate) fn settle(self) {
-        sync(&self.parent);
-        sweep(&self.parent);
+        let parent = &self.0.place.parent;
+        sync(parent);
+        sweep(parent);
     }
 }
 
