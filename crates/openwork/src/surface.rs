@@ -9,12 +9,12 @@ use countersign_core::actor::Actor;
 use countersign_core::id::WorkspaceId;
 use countersign_core::time::Clock;
 use countersign_server::{Answering, Body, Front, Request, Response, Routes};
-use countersign_workspace::Home;
+use countersign_workspace::{Home, Spare};
 use http::header::{ACCEPT, ORIGIN};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio_util::task::TaskTracker;
 
-use crate::approvals::Listed;
+use crate::approvals::Coming;
 use crate::body::Reader;
 use crate::capabilities::{Engines, capabilities};
 use crate::compat::Compat;
@@ -41,7 +41,7 @@ pub struct OpenWork {
     pub(crate) settings: Settings,
     pub(crate) roster: Roster,
     pub(crate) keys: Keys,
-    pub(crate) approvals: Listed,
+    pub(crate) coming: Coming,
     pub(crate) reloads: Reloads,
     pub(crate) bodies: Reader,
     pub(crate) upstream: Upstream,
@@ -50,6 +50,8 @@ pub struct OpenWork {
     pub(crate) clock: Clock,
     /// Writes that were approved are carried out, whoever still waits for them.
     pub(crate) tasks: TaskTracker,
+    /// Where what they write is made ready; nothing if there can be no such place.
+    pub(crate) spare: Option<Spare>,
     pub(crate) started: Instant,
     cors: Cors,
     /// Whether somebody has looked into Countersign's own inbox.
@@ -69,10 +71,18 @@ impl OpenWork {
         let clock = broker.clock().clone();
         let home = Home::new(&settings.home);
         let roots = settings.authorized_roots.clone();
+        let spare = Spare::open(&broker.data_directory().join("prepared"));
+        let spare = spare.inspect_err(|error| {
+            tracing::warn!(
+                error = error as &dyn std::error::Error,
+                "what waits for approval cannot be made ready meanwhile"
+            );
+        });
         let surface = Arc::new(Self {
+            spare: spare.ok(),
             roster: Roster::new(settings.compat, home, roots, entries),
             keys: Keys::new(broker.clone(), &settings, client, host),
-            approvals: Listed::default(),
+            coming: Coming::default(),
             reloads: Reloads::new(settings.compat, clock.clone()),
             bodies: Reader::default(),
             upstream: Upstream::default(),

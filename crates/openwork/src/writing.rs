@@ -1,13 +1,9 @@
 //! One write, from its plan to its announcement.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use countersign_broker::{BrokerError, Ground, to_the_end};
 use countersign_core::digest::Digest;
-use countersign_workspace::beneath::{BeneathError, Root};
 use countersign_workspace::{Act, Applied, ApplyError, Change, Names, Plan, Prepared};
 use tokio::task::JoinHandle;
 
@@ -90,7 +86,7 @@ impl OpenWork {
         let (permit, approved) = if self.asks_nobody() {
             (Permit::NotNeeded, None)
         } else {
-            let on_its_way = self.approvals.announce().await;
+            let on_its_way = self.coming.announce().await;
             // What cannot be done is refused before anybody is asked.
             let plan = planned(seat, change.clone()).await?;
             let preparing = self.prepare(seat, &plan);
@@ -154,17 +150,13 @@ impl OpenWork {
     }
 
     /// Has on the disk what would be written, while its approval is awaited. Whoever does not await it leaves nothing.
-    fn prepare(&self, seat: &Arc<Seat>, plan: &Arc<Plan>) -> JoinHandle<Prepared> {
-        let (seat, plan) = (Arc::clone(seat), Arc::clone(plan));
-        let spare = self.broker.data_directory().join("prepared");
+    fn prepare(self: &Arc<Self>, seat: &Arc<Seat>, plan: &Arc<Plan>) -> JoinHandle<Prepared> {
+        let (surface, seat, plan) = (Arc::clone(self), Arc::clone(seat), Arc::clone(plan));
         self.tasks.spawn_blocking(move || {
-            let prepared = spare_folder(&spare)
-                .map_err(|source| ApplyError::Write {
-                    path: spare,
-                    source,
-                })
-                .and_then(|spare| seat.files.prepare(&plan, &spare));
-            prepared.unwrap_or_else(|error| {
+            let Some(spare) = &surface.spare else {
+                return Prepared::default();
+            };
+            seat.files.prepare(&plan, spare).unwrap_or_else(|error| {
                 // It is said when it is written, if it is true then.
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
@@ -201,7 +193,10 @@ impl Paths {
         Ok(match self {
             Self::These(paths) => paths,
             Self::Config => {
-                let path = seat.files.config_path()?;
+                let path = match plan.config() {
+                    Some(below) => seat.files.path().join(below),
+                    None => seat.files.config_path()?,
+                };
                 vec![path.to_string_lossy().into_owned()]
             }
             Self::Planned => {
@@ -215,18 +210,6 @@ impl Paths {
                     .collect()
             }
         })
-    }
-}
-
-/// The folder for what is not in its place yet: nobody else's business.
-fn spare_folder(path: &Path) -> Result<Root, BeneathError> {
-    match Root::open(path) {
-        Err(BeneathError::Missing) => {
-            let made = DirBuilder::new().mode(0o700).create(path);
-            made.map_err(BeneathError::System)?;
-            Root::open(path)
-        }
-        opened => opened,
     }
 }
 

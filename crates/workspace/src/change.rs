@@ -99,6 +99,22 @@ pub struct Plan {
     pub effect: Effect,
     /// Whether anything would be different.
     pub changed: bool,
+    /// What it rests on besides what is in those files.
+    pub(crate) footing: Footing,
+}
+
+/// What a plan rests on besides what is in the files that it changes: if that is as it was, so is the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Footing {
+    /// What is in other files, and which file is opencode's configuration.
+    Files {
+        /// What was in which; nothing if there was none.
+        read: Vec<(Base, PathBuf, Option<Vec<u8>>)>,
+        /// If it was looked for.
+        config: Option<PathBuf>,
+    },
+    /// More than that, such as which files there are in a folder.
+    More,
 }
 
 /// What would become of a file.
@@ -247,6 +263,14 @@ pub enum ApplyError {
 }
 
 impl Plan {
+    /// Where opencode's configuration of the workspace is or would be, below it, if that was looked for and matters.
+    pub fn config(&self) -> Option<&Path> {
+        match &self.footing {
+            Footing::Files { config, .. } => config.as_deref(),
+            Footing::More => None,
+        }
+    }
+
     /// Identifies what would be written.
     pub fn digest(&self) -> Digest {
         digest(&self.files)

@@ -10,8 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use countersign_core::digest::Digest;
 use serde_json::{Map, Value};
 
-use crate::beneath::Root;
-use crate::change::{Applied, ApplyError, Base, Change, FileChange, Plan, digest, object};
+use crate::change::{Applied, ApplyError, Base, Change, FileChange, Footing, Plan, digest, object};
 use crate::commands::{self, CommandDraft};
 use crate::config::{OPENWORK, opencode_path};
 use crate::import::{Import, Mode};
@@ -21,6 +20,7 @@ use crate::names;
 use crate::plugins;
 use crate::refusal::{Kind, Refusal};
 use crate::skills;
+use crate::spare::Spare;
 use crate::workspace::{Scope, Workspace};
 
 use draft::Draft;
@@ -42,9 +42,9 @@ impl Workspace {
         Ok(draft.finish(change.clone()))
     }
 
-    /// Has what a plan would write on the disk, in the folder `spare`, where nobody looks for it: for whoever has to wait
-    /// before it is applied. What cannot be there is made when it is applied.
-    pub fn prepare(&self, plan: &Plan, spare: &Root) -> Result<Prepared, ApplyError> {
+    /// Has what a plan would write on the disk, in `spare`, where nobody looks for it: for whoever has to wait before it is
+    /// applied. What cannot be there is made when it is applied.
+    pub fn prepare(&self, plan: &Plan, spare: &Spare) -> Result<Prepared, ApplyError> {
         Prepared::of(self, &plan.files, spare)
     }
 
@@ -61,12 +61,19 @@ impl Workspace {
     pub fn apply_unsettled(
         &self,
         plan: &Plan,
-        prepared: Prepared,
+        mut prepared: Prepared,
     ) -> Result<(Applied, Names), ApplyError> {
         if plan.effect.acts.is_empty() {
             return Ok((unchanged(), Names::default()));
         }
-        self.change(&plan.change, prepared, |now| {
+        let writer = self.writer(&plan.change);
+        let _alone = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.still_stands(plan)
+            && let Wrote::All(names) = write::write(self, &plan.files, &mut prepared)?
+        {
+            return Ok((applied(plan), names));
+        }
+        self.change_alone(&plan.change, prepared, |now| {
             if now.effect == plan.effect || !now.changed {
                 Ok(())
             } else {
@@ -76,9 +83,33 @@ impl Workspace {
         .map(|(_, applied, names)| (applied, names))
     }
 
+    /// Whether planning `plan` again would come to the same, if the files that it changes are as they were.
+    fn still_stands(&self, plan: &Plan) -> bool {
+        let Footing::Files { read, config } = &plan.footing else {
+            return false;
+        };
+        let is_as_it_was = |(base, path, content): &(Base, PathBuf, Option<Vec<u8>>)| {
+            let now = self
+                .root_of(*base)
+                .and_then(|root| root.read_if_there(path));
+            now.is_ok_and(|now| now == *content)
+        };
+        let is_there = |config: &PathBuf| {
+            let now = self
+                .root()
+                .and_then(|root| opencode_path(&root, Scope::Project));
+            now.is_ok_and(|now| now == *config)
+        };
+        plan.changed && config.as_ref().is_none_or(is_there) && read.iter().all(is_as_it_was)
+    }
+
     /// Plans a change and does it, with nobody else between: for whoever needs no leave.
     pub fn carry_out(&self, change: &Change) -> Result<(Plan, Applied), ApplyError> {
-        let (plan, applied, names) = self.change(change, Prepared::default(), |_| Ok(()))?;
+        let writer = self.writer(change);
+        let alone = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let prepared = Prepared::default();
+        let (plan, applied, names) = self.change_alone(change, prepared, |_| Ok(()))?;
+        drop(alone);
         names.settle();
         Ok((plan, applied))
     }
@@ -96,12 +127,8 @@ impl Workspace {
         }
     }
 
-    fn change(
-        &self,
-        change: &Change,
-        mut prepared: Prepared,
-        check: impl Fn(&Plan) -> Result<(), ApplyError>,
-    ) -> Result<(Plan, Applied, Names), ApplyError> {
+    /// Who may do `change`: one at a time.
+    fn writer(&self, change: &Change) -> Arc<Mutex<()>> {
         let is_global = matches!(
             change,
             Change::DeleteJob { .. }
@@ -111,12 +138,20 @@ impl Workspace {
                 }
         );
         // No change is of files in both.
-        let writer = writer(if is_global {
+        writer(if is_global {
             self.home().path()
         } else {
             self.path()
-        });
-        let _alone = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        })
+    }
+
+    /// Plans a change and does it, unless `check` does not agree to the plan; nobody else changes anything meanwhile.
+    fn change_alone(
+        &self,
+        change: &Change,
+        mut prepared: Prepared,
+        check: impl Fn(&Plan) -> Result<(), ApplyError>,
+    ) -> Result<(Plan, Applied, Names), ApplyError> {
         for _ in 0..ATTEMPTS {
             let plan = self.plan(change)?;
             check(&plan)?;
@@ -125,17 +160,21 @@ impl Workspace {
             }
             match write::write(self, &plan.files, &mut prepared)? {
                 Wrote::All(names) => {
-                    let applied = Applied {
-                        files: plan.files.clone(),
-                        changed: true,
-                        digest: plan.digest(),
-                    };
+                    let applied = applied(&plan);
                     return Ok((plan, applied, names));
                 }
                 Wrote::OthersDid => {}
             }
         }
         Err(ApplyError::Changed)
+    }
+}
+
+fn applied(plan: &Plan) -> Applied {
+    Applied {
+        files: plan.files.clone(),
+        changed: true,
+        digest: plan.digest(),
     }
 }
 
@@ -200,11 +239,6 @@ impl Draft<'_> {
         }
     }
 
-    /// Where opencode's configuration of the workspace is.
-    fn opencode(&mut self) -> Result<PathBuf, Refusal> {
-        Ok(opencode_path(self.root(Base::Workspace)?, Scope::Project)?)
-    }
-
     fn patch_opencode(&mut self, keys: Map<String, Value>) -> Result<(), Refusal> {
         let file = self.opencode()?;
         for (key, value) in keys {
@@ -229,6 +263,7 @@ impl Draft<'_> {
             Scope::Project => Base::Workspace,
             Scope::Global => Base::Home,
         };
+        self.rest_on_more();
         let file = opencode_path(self.root(base)?, scope)?;
         let mut text = text.to_owned();
         if !text.ends_with('\n') {
@@ -278,6 +313,7 @@ impl Draft<'_> {
         let name = name.trim();
         names::check_skill(name)?;
         let folder = Path::new(skills::FOLDER).join(name);
+        self.rest_on_more();
         let there = self
             .root(Base::Workspace)?
             .read_if_there(&folder.join(skills::FILE))?;
@@ -356,6 +392,7 @@ impl Draft<'_> {
     }
 
     fn delete_job(&mut self, name: &str) -> Result<(), Refusal> {
+        self.rest_on_more();
         let job = self.workspace().home().job(name)?;
         self.delete(Base::Home, &job.file)?;
         for unit in job.unit_files() {

@@ -23,6 +23,7 @@ pub mod refusal;
 pub mod secrets;
 pub mod signs;
 pub mod skills;
+mod spare;
 mod stamp;
 mod workspace;
 
@@ -39,4 +40,5 @@ pub use plugins::Plugin;
 pub use refusal::{Kind, Refusal};
 pub use signs::Signs;
 pub use skills::{Skill, SkillText};
+pub use spare::Spare;
 pub use workspace::{Home, Reach, Scope, Workspace};

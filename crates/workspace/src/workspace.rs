@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 
 use crate::beneath::{BeneathError, Root};
+use crate::change::Base;
 use crate::commands::Command;
 use crate::config::RememberedConfig;
 use crate::folder::Folder;
@@ -79,6 +80,14 @@ impl Workspace {
     /// Opens its folder, for reading and writing files below it.
     pub fn root(&self) -> Result<Root, BeneathError> {
         Root::open(&self.path)
+    }
+
+    /// Opens what paths are below of.
+    pub(crate) fn root_of(&self, base: Base) -> Result<Root, BeneathError> {
+        match base {
+            Base::Workspace => self.root(),
+            Base::Home => self.home().root(),
+        }
     }
 
     /// Opens its folder, if it is there.

@@ -14,8 +14,13 @@ impl Root {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(BeneathError::NoPlace);
         };
-        self.create_folder(folder)?;
-        let folder = self.open_folder(folder)?;
+        let folder = match self.open_folder(folder) {
+            Err(BeneathError::Missing) => {
+                self.create_folder(folder)?;
+                self.open_folder(folder)?
+            }
+            opened => opened?,
+        };
         // A pipe that somebody put there is not waited for.
         let flags = OFlags::WRONLY
             | OFlags::APPEND

@@ -49,8 +49,8 @@ pub(crate) enum Target {
 #[derive(Debug)]
 pub(crate) struct Fresh {
     place: Place,
-    /// Where it is.
-    folder: OwnedFd,
+    /// Where it is, if that is not beside its place.
+    spare: Option<OwnedFd>,
     name: String,
     file: File,
 }
@@ -58,7 +58,12 @@ pub(crate) struct Fresh {
 /// A file that is in its place for everybody to see. Until it is settled, a power cut may bring the old one back.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Placed(Fresh);
+pub(crate) struct Placed {
+    fresh: Fresh,
+    /// The file that was there, held for as long: what it took on the disk is given back when nobody has it any more, and
+    /// a disk may take its time for that.
+    _former: Option<OwnedFd>,
+}
 
 /// Where a file is to go.
 #[derive(Debug)]
@@ -102,12 +107,11 @@ impl Fresh {
     /// Makes it for `path`, with the folders above it.
     pub(crate) fn make(root: &Root, path: &Path) -> Result<Self, BeneathError> {
         let place = Place::find(root, path, Missing::Make)?;
-        let folder = place.parent.try_clone().map_err(BeneathError::System)?;
         let name = fresh_name();
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&folder, &name, flags, NEW_FILE).map_err(refused)?;
-        Self::begin(place, folder, name, File::from(file))
+        let file = openat(&place.parent, &name, flags, NEW_FILE).map_err(refused)?;
+        Self::begin(place, None, name, File::from(file))
     }
 
     /// Makes it for `path` in such a way that nobody sees it beside its place: it has its name in `spare`. Nothing if that
@@ -136,9 +140,7 @@ impl Fresh {
         if linkat(CWD, &itself, &folder, &name, AtFlags::SYMLINK_FOLLOW).is_err() {
             return Ok(None);
         }
-        let fresh = Self::begin(place, folder, name, file)?;
-        sweep(&fresh.folder);
-        Ok(Some(fresh))
+        Self::begin(place, Some(folder), name, file).map(Some)
     }
 
     /// Other systems have no files without names.
@@ -159,13 +161,13 @@ impl Fresh {
 
     fn begin(
         place: Place,
-        folder: OwnedFd,
+        spare: Option<OwnedFd>,
         name: String,
         file: File,
     ) -> Result<Self, BeneathError> {
         let fresh = Self {
             place,
-            folder,
+            spare,
             name,
             file,
         };
@@ -173,6 +175,11 @@ impl Fresh {
             fchmod(&fresh.file, rights).map_err(refused)?;
         }
         Ok(fresh)
+    }
+
+    /// Where it is.
+    fn folder(&self) -> &OwnedFd {
+        self.spare.as_ref().unwrap_or(&self.place.parent)
     }
 
     /// Has `content` in it, on the disk.
@@ -187,20 +194,33 @@ impl Fresh {
     pub(crate) fn put_in_place(self, target: Target) -> Result<Placed, BeneathError> {
         let parent = &self.place.parent;
         let (name, to) = (OsStr::new(&self.name), &self.place.target);
-        match target {
-            Target::Any => renameat(&self.folder, name, parent, to).map_err(refused)?,
-            Target::New => rename_new(&self.folder, name, parent, to)?,
-        }
-        Ok(Placed(self))
+        let former = match target {
+            Target::Any => {
+                let flags = walk::THROUGH | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let former = openat(parent, to, flags, Mode::empty()).ok();
+                renameat(self.folder(), name, parent, to).map_err(refused)?;
+                former
+            }
+            Target::New => {
+                rename_new(self.folder(), name, parent, to)?;
+                None
+            }
+        };
+        Ok(Placed {
+            fresh: self,
+            _former: former,
+        })
     }
 }
 
 impl Placed {
     /// Has it on the disk that the file is in its place, and tidies up there.
     pub(crate) fn settle(self) {
-        let parent = &self.0.place.parent;
+        let parent = &self.fresh.place.parent;
         sync(parent);
-        sweep(parent);
+        if self.fresh.spare.is_none() {
+            sweep(parent, ABANDONED);
+        }
     }
 }
 
@@ -212,7 +232,7 @@ fn fresh_name() -> String {
 impl Drop for Fresh {
     fn drop(&mut self) {
         // After a rename there is nothing under this name any more.
-        match unlinkat(&self.folder, &self.name, AtFlags::empty()) {
+        match unlinkat(self.folder(), &self.name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => tracing::warn!(error = %error, "`{}` was left behind", self.name),
         }
@@ -238,8 +258,15 @@ pub(super) fn rename_new(
     }
 }
 
-/// Deletes what others left here when they were killed.
-fn sweep(parent: &OwnedFd) {
+impl Root {
+    /// Deletes what was made ready in this folder and never put in place. Nobody else may be about to.
+    pub(crate) fn discard_fresh(&self) {
+        sweep(self.folder(), i128::MIN);
+    }
+}
+
+/// Deletes what others left here when they were killed: what is older than `age`, in nanoseconds.
+fn sweep(parent: &OwnedFd, age: i128) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(folder) = openat(parent, ".", flags, Mode::empty()) else {
         return;
@@ -251,7 +278,7 @@ fn sweep(parent: &OwnedFd) {
             continue;
         }
         let status = statat(parent, &entry.name, AtFlags::SYMLINK_NOFOLLOW);
-        let is_abandoned = status.is_ok_and(|status| Stamp::of(&status).age() > ABANDONED);
+        let is_abandoned = status.is_ok_and(|status| Stamp::of(&status).age() > age);
         if is_abandoned && let Err(error) = unlinkat(parent, &entry.name, AtFlags::empty()) {
             tracing::debug!(error = %error, "`{name}` was not swept up");
         }

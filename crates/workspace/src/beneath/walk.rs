@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::{BeneathError, refused};
 
-/// How a directory is opened that is only gone through.
+/// How something is opened that is only gone through, or held.
 #[cfg(target_os = "linux")]
 pub(super) const THROUGH: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]

@@ -7,11 +7,11 @@ use countersign_core::digest::Digest;
 use serde_json::Value;
 
 use crate::beneath::{BeneathError, EntryKind, Root};
-use crate::change::{Act, Base, Change, Effect, FileChange, Plan};
-use crate::config::{OPENWORK, parse_openwork, text};
+use crate::change::{Act, Base, Change, Effect, FileChange, Footing, Plan};
+use crate::config::{OPENWORK, opencode_path, parse_openwork, text};
 use crate::jsonc;
 use crate::refusal::{Kind, Refusal};
-use crate::workspace::Workspace;
+use crate::workspace::{Scope, Workspace};
 
 /// How much is deleted at once: what is deleted is kept in memory, for whoever is to agree to it.
 const DELETE_LIMIT: usize = 64 * 1024 * 1024;
@@ -26,6 +26,10 @@ pub(super) struct Draft<'a> {
     home_root: Option<Root>,
     files: BTreeMap<(Base, PathBuf), File>,
     acts: Vec<Act>,
+    /// Where opencode's configuration of the workspace is, if that was looked for.
+    config: Option<PathBuf>,
+    /// Whether anything else was looked at than that and files.
+    rests_on_more: bool,
 }
 
 #[derive(Debug)]
@@ -42,7 +46,21 @@ impl<'a> Draft<'a> {
             home_root: None,
             files: BTreeMap::new(),
             acts: Vec::new(),
+            config: None,
+            rests_on_more: false,
         }
+    }
+
+    /// Where opencode's configuration of the workspace is.
+    pub(super) fn opencode(&mut self) -> Result<PathBuf, Refusal> {
+        let path = opencode_path(self.root(Base::Workspace)?, Scope::Project)?;
+        self.config = Some(path.clone());
+        Ok(path)
+    }
+
+    /// Says that what comes of it rests on more than is in files.
+    pub(super) fn rest_on_more(&mut self) {
+        self.rests_on_more = true;
     }
 
     pub(super) fn workspace(&self) -> &'a Workspace {
@@ -50,35 +68,44 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn finish(self, change: Change) -> Plan {
-        let changed = self
-            .files
-            .into_iter()
-            .filter(|(_, file)| file.before != file.now);
-        let files: Vec<_> = changed
-            .map(|((base, path), file)| FileChange {
-                base,
-                path,
-                before: file.before,
-                after: file.now,
-            })
-            .collect();
+        let (mut files, mut read) = (Vec::new(), Vec::new());
+        for ((base, path), File { before, now }) in self.files {
+            if before == now {
+                read.push((base, path, before));
+            } else {
+                files.push(FileChange {
+                    base,
+                    path,
+                    before,
+                    after: now,
+                });
+            }
+        }
         let changed = !files.is_empty();
         Plan {
             change,
             files,
             effect: Effect { acts: self.acts },
             changed,
+            footing: if self.rests_on_more {
+                Footing::More
+            } else {
+                Footing::Files {
+                    read,
+                    config: self.config,
+                }
+            },
         }
     }
 
     pub(super) fn root(&mut self, base: Base) -> Result<&Root, Refusal> {
-        let (slot, opened) = match base {
-            Base::Workspace => (&mut self.workspace_root, self.workspace.root()),
-            Base::Home => (&mut self.home_root, self.workspace.home().root()),
+        let slot = match base {
+            Base::Workspace => &mut self.workspace_root,
+            Base::Home => &mut self.home_root,
         };
         match slot {
             Some(root) => Ok(root),
-            None => match opened {
+            None => match self.workspace.root_of(base) {
                 Ok(root) => Ok(slot.insert(root)),
                 Err(BeneathError::Missing) => Err(Refusal::new(
                     Kind::NotFound,
@@ -228,6 +255,7 @@ impl<'a> Draft<'a> {
 
     /// Deletes every file below a folder. Links are no files, and stay.
     pub(super) fn delete_folder(&mut self, base: Base, path: &Path) -> Result<(), Refusal> {
+        self.rest_on_more();
         let files = files_below(self.root(base)?, path)?;
         let mut size = 0;
         for file in files {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::beneath::{BeneathError, Fresh, Placed, Root, Target};
 use crate::change::{ApplyError, Base, FileChange};
+use crate::spare::Spare;
 use crate::workspace::Workspace;
 
 /// How many names a folder has that stays when it is empty.
@@ -54,7 +55,7 @@ impl Prepared {
     pub(super) fn of(
         workspace: &Workspace,
         files: &[FileChange],
-        spare: &Root,
+        spare: &Spare,
     ) -> Result<Self, ApplyError> {
         const MOST: usize = 4;
         let mut prepared = Vec::new();
@@ -63,13 +64,9 @@ impl Prepared {
             if prepared.len() == MOST {
                 break;
             }
-            let root = match file.base {
-                Base::Workspace => workspace.root(),
-                Base::Home => workspace.home().root(),
-            };
-            let root = root.map_err(failed(file))?;
-            let fresh = Fresh::make_unseen(&root, &file.path, spare).map_err(failed(file))?;
-            if let Some(fresh) = fresh {
+            let root = workspace.root_of(file.base).map_err(failed(file))?;
+            let fresh = Fresh::make_unseen(&root, &file.path, spare.root());
+            if let Some(fresh) = fresh.map_err(failed(file))? {
                 fresh.fill(content).map_err(failed(file))?;
                 prepared.push((file.clone(), fresh));
             }
@@ -91,8 +88,8 @@ pub(super) fn write(
     files: &[FileChange],
     prepared: &mut Prepared,
 ) -> Result<Wrote, ApplyError> {
-    let in_workspace = open_if(files, Base::Workspace, || workspace.root())?;
-    let in_home = open_if(files, Base::Home, || workspace.home().root())?;
+    let in_workspace = open_if(workspace, files, Base::Workspace)?;
+    let in_home = open_if(workspace, files, Base::Home)?;
     let mut steps = Vec::new();
     for file in files {
         let root = match file.base {
@@ -150,12 +147,12 @@ pub(super) fn write(
 }
 
 fn open_if(
+    workspace: &Workspace,
     files: &[FileChange],
     base: Base,
-    open: impl FnOnce() -> Result<Root, BeneathError>,
 ) -> Result<Option<Root>, ApplyError> {
     match files.iter().find(|file| file.base == base) {
-        Some(file) => open().map(Some).map_err(failed(file)),
+        Some(file) => workspace.root_of(base).map(Some).map_err(failed(file)),
         None => Ok(None),
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 impl Ground {
     /// Prepares a plan, and holds that it can be.
     fn prepare(&self, plan: &Plan) -> Prepared {
-        let spare = Root::open(&self.root.path().join("spare")).unwrap();
+        let spare = Spare::open(&self.root.path().join("spare")).unwrap();
         self.workspace().prepare(plan, &spare).unwrap()
     }
 
