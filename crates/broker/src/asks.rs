@@ -105,9 +105,9 @@ impl Broker {
             rule: None,
         };
         let id = ask.id;
-        let answered = self.store.answer_open(ask, answer, now).await?;
-        if let Answered::Won(ask) = &answered {
-            self.writers.hand_over(ask);
+        let hand_over = |ask: &Ask| self.writers.awaited.hand_over(ask);
+        let answered = self.store.answer_open(ask, answer, now, hand_over).await?;
+        if let Answered::Won(_) = &answered {
             tracing::info!(ask.id = %id, actor.id = %caller.actor().id, "ask `{id}` was answered");
         }
         Ok(answered)

@@ -4,9 +4,11 @@
 //! different is who waits: the request that proposed it. If that ends first, its client went away, and the ask is withdrawn;
 //! the end of the server withdraws it too.
 
+mod awaited;
 mod earlier;
 mod leave;
 mod proposal;
+mod unannounced;
 mod waiting;
 
 pub use leave::Leave;
@@ -26,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 use crate::Broker;
 use crate::error::BrokerError;
 use crate::unstoppable::to_the_end;
+use crate::writes::awaited::Awaited;
+use crate::writes::unannounced::Unannounced;
 use crate::writes::waiting::Written;
 
 /// What was said to a proposal.
@@ -49,8 +53,9 @@ pub enum Verdict {
 #[derive(Clone)]
 pub(crate) struct Writers {
     known: Arc<Mutex<HashMap<(WorkspaceId, ActorId), Writer>>>,
-    /// Those that wait here for an answer, and the ones that have it: what was just written need not be read again.
-    answers: Arc<Mutex<HashMap<AskId, Option<Ask>>>>,
+    /// What they wait for.
+    pub(crate) awaited: Awaited,
+    unannounced: Unannounced,
     /// Where they write. What is kept here of a workspace never changes.
     workspaces: Arc<Mutex<HashMap<WorkspaceId, Workspace>>>,
     ending: CancellationToken,
@@ -61,7 +66,8 @@ impl Writers {
     pub(crate) fn new(ending: &CancellationToken) -> Self {
         Self {
             known: Arc::default(),
-            answers: Arc::default(),
+            awaited: Awaited::default(),
+            unannounced: Unannounced::default(),
             workspaces: Arc::default(),
             ending: ending.child_token(),
         }
@@ -69,17 +75,6 @@ impl Writers {
 
     fn known(&self) -> MutexGuard<'_, HashMap<(WorkspaceId, ActorId), Writer>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn answers(&self) -> MutexGuard<'_, HashMap<AskId, Option<Ask>>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Hands an ask that was answered to the one who waits for it, if that is here.
-    pub(crate) fn hand_over(&self, ask: &Ask) {
-        if let Some(answered) = self.answers().get_mut(&ask.id) {
-            *answered = Some(ask.clone());
-        }
     }
 
     fn workspaces(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Workspace>> {
@@ -127,15 +122,6 @@ impl Broker {
         Ok(verdict)
     }
 
-    /// Has everybody told of what was written down unsynced, up to event number `unannounced`, once it is on the disk.
-    fn announce_later(&self, unannounced: Option<i64>) {
-        if let Some(head) = unannounced {
-            let store = self.store.clone();
-            self.tasks
-                .spawn(async move { store.announce_durably(head).await });
-        }
-    }
-
     /// The workspace of a write.
     async fn writing_in(&self, id: WorkspaceId) -> Result<Workspace, BrokerError> {
         let known = self.writers.workspaces().get(&id).cloned();
@@ -148,10 +134,14 @@ impl Broker {
         Ok(workspace)
     }
 
-    /// The writes that wait for an answer and that the caller may see, oldest first.
-    pub async fn open_writes(&self, caller: &Caller) -> Result<Vec<Ask>, BrokerError> {
+    /// The writes that wait for an answer and that the caller may see, oldest first. Whoever proposed one waits here: a
+    /// server that begins ends those of the one before.
+    pub fn open_writes(&self, caller: &Caller) -> Result<Vec<Arc<Ask>>, BrokerError> {
         caller.require(Grant::Read)?;
-        Ok(self.store.open_writes(caller.workspace()).await?)
+        let now = self.clock.now();
+        let mut open = self.writers.awaited.all_open();
+        open.retain(|ask| caller.sees(ask.workspace) && ask.expires_at.is_none_or(|end| end > now));
+        Ok(open)
     }
 
     /// Answers a write; an ask of another kind does not exist here.
@@ -161,7 +151,12 @@ impl Broker {
         id: AskId,
         choice: Choice,
     ) -> Result<Answered, BrokerError> {
-        let ask = self.answerable(caller, id).await?;
+        // What is asked never changes; whether it is still open is for the ledger to say.
+        let awaited = self.writers.awaited.open(id);
+        let ask = match awaited.filter(|ask| caller.sees(ask.workspace)) {
+            Some(ask) => ask,
+            None => Arc::new(self.answerable(caller, id).await?),
+        };
         if ask.door != Door::Workspace {
             return Err(BrokerError::missing("workspace write", id));
         }

@@ -1,7 +1,6 @@
 //! Writes that wait for somebody's word: asks in the ledger, and how OpenWork's clients see them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,67 +48,37 @@ pub(crate) enum Permit {
 /// An open write as the host sees it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Record {
-    workspace_id: String,
-    action: String,
-    summary: String,
-    paths: Vec<String>,
+pub(crate) struct Record<'a> {
+    workspace_id: &'a str,
+    action: &'a str,
+    summary: &'a str,
+    paths: &'a [String],
     actor: WireActor,
     id: String,
     created_at: i64,
 }
 
-/// What `GET /approvals` answers. Clients look there again and again, as nobody tells them when to.
+/// Proposals that are on their way into the ledger. Whoever proposes holds it for reading until the proposal is there.
 #[derive(Default)]
-pub(crate) struct Listed {
-    /// What was last answered, and as of when.
-    last: Mutex<Option<(AsOf, Bytes)>>,
-    /// How many proposals have come into the ledger, or have not and never will: that is announced later.
-    come: Arc<AtomicU64>,
-    /// Who proposes holds it for reading until the proposal is in the ledger.
-    coming: Arc<RwLock<()>>,
-}
-
-/// The newest event, and how many proposals had come.
-type AsOf = (i64, u64);
+pub(crate) struct Coming(Arc<RwLock<()>>);
 
 /// A proposal that is on its way into the ledger: whoever looks for it there waits until this is dropped.
 pub(crate) struct OnItsWay {
-    come: Arc<AtomicU64>,
     _held: OwnedRwLockReadGuard<()>,
 }
 
-impl Drop for OnItsWay {
-    fn drop(&mut self) {
-        // Before the lock is let go of, so whoever waited for that sees it.
-        self.come.fetch_add(1, Ordering::Release);
-    }
-}
-
-impl Listed {
+impl Coming {
     /// Says that a proposal came.
     pub(crate) async fn announce(&self) -> OnItsWay {
         OnItsWay {
-            come: Arc::clone(&self.come),
-            _held: Arc::clone(&self.coming).read_owned().await,
+            _held: Arc::clone(&self.0).read_owned().await,
         }
     }
 
     /// Waits until every proposal that has come by now is in the ledger: a client that sent one before it looks finds
     /// it.
-    async fn await_coming(&self) {
-        drop(self.coming.write().await);
-    }
-
-    /// The answer, if nothing has happened since then.
-    fn since(&self, then: AsOf) -> Option<Bytes> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, listing) = last.as_ref()?;
-        (*at == then).then(|| listing.clone())
-    }
-
-    fn keep(&self, as_of: AsOf, listing: Bytes) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((as_of, listing));
+    async fn wait(&self) {
+        drop(self.0.write().await);
     }
 }
 
@@ -126,7 +95,7 @@ impl OpenWork {
         seat: &Seat,
         question: Question,
     ) -> Result<Permit, Refusal> {
-        let on_its_way = self.approvals.announce().await;
+        let on_its_way = self.coming.announce().await;
         self.permit_coming(caller, seat, question, on_its_way).await
     }
 
@@ -176,23 +145,15 @@ impl OpenWork {
 
     /// The writes that wait, in the order in which they came, as `GET /approvals` answers them.
     pub(crate) async fn open_writes(&self, host: &Caller) -> Result<Bytes, Refusal> {
-        self.approvals.await_coming().await;
-        // Before the ledger is read: what changes meanwhile raises one of them.
-        let come = self.approvals.come.load(Ordering::Acquire);
-        let as_of = (*self.broker.head().borrow(), come);
-        if let Some(listing) = self.approvals.since(as_of) {
-            return Ok(listing);
-        }
+        self.coming.wait().await;
         let seats = self.roster.all();
-        let asks = self.broker.open_writes(&host.granted()).await?;
-        let records = asks.into_iter().filter_map(|ask| {
+        let asks = self.broker.open_writes(&host.granted())?;
+        let records = asks.iter().filter_map(|ask| {
             let seat = seats.iter().find(|seat| seat.ledger == ask.workspace)?;
             Record::of(ask, &seat.entry.id)
         });
-        let items: Vec<Record> = records.collect();
-        let listing = reply::compact(&Items { items });
-        self.approvals.keep(as_of, listing.clone());
-        Ok(listing)
+        let items: Vec<Record<'_>> = records.collect();
+        Ok(reply::compact(&Items { items }))
     }
 
     /// Answers the write called `id`. Of one that does not wait, or not any more, there is nothing to be said.
@@ -223,20 +184,20 @@ impl OpenWork {
     }
 }
 
-impl Record {
-    fn of(ask: Ask, workspace: &str) -> Option<Self> {
+impl<'a> Record<'a> {
+    fn of(ask: &'a Ask, workspace_id: &'a str) -> Option<Self> {
         let Subject::WorkspaceWrite {
             action,
             summary,
             paths,
             wire_actor,
             ..
-        } = ask.subject
+        } = &ask.subject
         else {
             return None;
         };
         Some(Self {
-            workspace_id: workspace.to_owned(),
+            workspace_id,
             action,
             summary,
             paths,

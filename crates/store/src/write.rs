@@ -3,8 +3,6 @@
 mod in_file;
 mod on_server;
 
-use std::time::Duration;
-
 use countersign_core::actor::Actor;
 use countersign_core::audit::Deed;
 use countersign_core::event::EventBody;
@@ -42,7 +40,18 @@ impl Store {
 
     /// Commits `write` and tells everybody who waits for events.
     pub(crate) async fn commit(&self, write: Write) -> Result<(), StoreError> {
-        if let Some(head) = write.finish().await? {
+        self.commit_telling(write, || ()).await
+    }
+
+    /// The same; `told` comes first, when it is committed.
+    pub(crate) async fn commit_telling(
+        &self,
+        write: Write,
+        told: impl FnOnce(),
+    ) -> Result<(), StoreError> {
+        let head = write.finish().await?;
+        told();
+        if let Some(head) = head {
             self.announce(head);
         }
         Ok(())
@@ -63,14 +72,10 @@ impl Store {
         }
     }
 
-    /// Tells everybody who waits for events of those that were committed unsynced, once they are on the disk: after a power
-    /// cut no number stands for another event than the one that was told.
+    /// Tells everybody who waits for events of those that were committed unsynced, up to number `head`, and has them on the
+    /// disk before, unless somebody else did: after a power cut no number stands for another event than the one that was told.
     pub async fn announce_durably(&self, head: i64) {
-        /// Whoever writes next has them on the disk as well.
-        const NEXT_WRITE: Duration = Duration::from_millis(2);
-        let mut known = self.head.subscribe();
-        let others = known.wait_for(|known| *known >= head);
-        if tokio::time::timeout(NEXT_WRITE, others).await.is_ok() {
+        if *self.head.borrow() >= head {
             return;
         }
         if let Err(error) = self.db.sync().await {

@@ -1,6 +1,7 @@
 //! Leave to write: used once, and given back if it is not.
 
 use std::fmt;
+use std::sync::Arc;
 
 use countersign_core::ask::Ask;
 use countersign_core::delivery::{Evidence, Undeliverable};
@@ -17,16 +18,16 @@ use crate::unstoppable::to_the_end;
 /// If it is dropped, nothing was written, and the ledger says so. Whoever writes therefore holds it in a task that the
 /// client's going away does not end.
 pub struct Leave {
-    /// In boxes: leave travels with the verdicts that carry none.
-    ask: Box<Ask>,
+    ask: Arc<Ask>,
+    /// In a box: leave travels with the verdicts that carry none.
     broker: Box<Broker>,
     is_used: bool,
 }
 
 impl Leave {
-    pub(super) fn new(ask: Ask, broker: Broker) -> Self {
+    pub(super) fn new(ask: Arc<Ask>, broker: Broker) -> Self {
         Self {
-            ask: Box::new(ask),
+            ask,
             broker: Box::new(broker),
             is_used: false,
         }
@@ -37,9 +38,9 @@ impl Leave {
         &self.ask
     }
 
-    fn use_up(mut self) -> Ask {
+    fn use_up(mut self) -> Arc<Ask> {
         self.is_used = true;
-        self.ask.as_ref().clone()
+        Arc::clone(&self.ask)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Proposals from their beginning to their end, on a ledger of their own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_core::actor::{ActorKind, Surface};
@@ -128,12 +129,12 @@ impl Desk {
     }
 
     /// Proposes as bob, and waits until somebody could see it.
-    async fn proposed(&self, wish: &str) -> (JoinHandle<Result<Verdict, BrokerError>>, Ask) {
+    async fn proposed(&self, wish: &str) -> (JoinHandle<Result<Verdict, BrokerError>>, Arc<Ask>) {
         let request = self.request(&self.bob, self.proposal(wish));
         let summary = format!("Add plugin {wish}");
         let ask = self
             .eventually(async || {
-                let open = self.broker.open_writes(&self.ada).await.unwrap();
+                let open = self.broker.open_writes(&self.ada).unwrap();
                 open.into_iter()
                     .find(|ask| ask.subject.summary() == summary)
             })
@@ -334,7 +335,7 @@ async fn nobody_answers_what_they_proposed_and_collaborators_answer_no_write() {
     let request = desk.request(&desk.ada, desk.proposal("maps"));
     let ask = desk
         .eventually(async || {
-            let open = desk.broker.open_writes(&desk.ada).await.unwrap();
+            let open = desk.broker.open_writes(&desk.ada).unwrap();
             open.into_iter().next()
         })
         .await;

@@ -1,5 +1,6 @@
 //! One proposal on its way: opened, waited for, and ended whatever becomes of its client.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_core::actor::Actor;
@@ -26,16 +27,18 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    fn new(broker: Broker, ask: AskId) -> Self {
-        broker.writers.answers().insert(ask, None);
-        let ask = Some(ask);
+    fn new(broker: Broker, ask: &Arc<Ask>) -> Self {
+        if ask.state == AskState::Open {
+            broker.writers.awaited.begin(ask);
+        }
+        let ask = Some(ask.id);
         Self { broker, ask }
     }
 
     /// Says that whatever has to be done is done.
     pub(super) fn end(mut self) {
         if let Some(id) = self.ask.take() {
-            self.broker.writers.answers().remove(&id);
+            self.broker.writers.awaited.end(id);
         }
     }
 }
@@ -43,7 +46,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         let Some(id) = self.ask else { return };
-        self.broker.writers.answers().remove(&id);
+        self.broker.writers.awaited.end(id);
         let broker = self.broker.clone();
         // Where nothing runs any more, the next server ends it.
         if let Ok(runtime) = Handle::try_current() {
@@ -56,7 +59,7 @@ impl Drop for Waiting {
 /// A proposal that was written down.
 pub(super) struct Written {
     pub(super) waiting: Waiting,
-    pub(super) ask: Ask,
+    pub(super) ask: Arc<Ask>,
 }
 
 impl Broker {
@@ -78,21 +81,21 @@ impl Broker {
         self.writers.known().insert(key, writer);
         let new = proposal.into_ask(by, &workspace, writer, now);
         let (opened, unannounced) = self.store.open_ask_unannounced(new, now).await?;
+        let ask = Arc::new(opened.into_ask());
+        let waiting = Waiting::new(self.clone(), &ask);
         self.announce_later(unannounced);
-        let ask = opened.into_ask();
         told(&ask);
         if matches!(ask.state, AskState::Withdrawn { .. }) {
             // Another server took this life for ended: the next proposal begins another.
             self.writers.known().remove(&key);
         }
-        let waiting = Waiting::new(self, ask.id);
         Ok(Written { waiting, ask })
     }
 
     /// Waits until an ask is answered or over. Whatever changed since it was opened is seen by `head`.
     pub(super) async fn await_verdict(
         &self,
-        mut ask: Ask,
+        mut ask: Arc<Ask>,
         mut head: watch::Receiver<i64>,
     ) -> Result<Verdict, BrokerError> {
         let id = ask.id;
@@ -104,10 +107,12 @@ impl Broker {
                 }
                 AskState::Answered(..) => {
                     self.note_unwritten(id).await?;
+                    let ask = Arc::unwrap_or_clone(ask);
                     return Ok(Verdict::Denied { ask });
                 }
                 AskState::Expired { .. } => {
                     self.note_unwritten(id).await?;
+                    let ask = Arc::unwrap_or_clone(ask);
                     return Ok(Verdict::Expired { ask });
                 }
                 AskState::Withdrawn { .. }
@@ -128,10 +133,9 @@ impl Broker {
             }
             // What changes after this look is seen by the next wait.
             head.mark_unchanged();
-            let answered = self.writers.answers().get_mut(&id).and_then(Option::take);
-            ask = match answered {
+            ask = match self.writers.awaited.take_answered(id) {
                 Some(answered) => answered,
-                None => self.ask_in_ledger(id).await?,
+                None => Arc::new(self.ask_in_ledger(id).await?),
             };
         }
     }

@@ -35,21 +35,26 @@ pub enum Answered {
 
 impl Store {
     /// Answers an ask that was open a moment ago, as [`Store::answer`] does. What it asks never changes, so that it need
-    /// not be read again.
+    /// not be read again. `told` hears of the answered ask when it is durable, and before everybody else does, unless somebody
+    /// came between.
     pub async fn answer_open(
         &self,
         ask: &Ask,
         answer: Answer,
         now: Timestamp,
+        told: impl FnOnce(&Ask),
     ) -> Result<Answered, StoreError> {
         if ask.state == AskState::Open && ask.expires_at.is_none_or(|end| end > now) {
             let mut write = self.write(now).await?;
             hold_run(&mut write.tx, ask.run).await?;
             if claim(&mut write, ask.id).await? {
                 let state = record_answer(&mut write, ask, answer, now).await?;
-                self.commit(write).await?;
-                let ask = ask.clone();
-                return Ok(Answered::Won(Ask { state, ..ask }));
+                let ask = Ask {
+                    state,
+                    ..ask.clone()
+                };
+                self.commit_telling(write, || told(&ask)).await?;
+                return Ok(Answered::Won(ask));
             }
         }
         self.answer(ask.id, answer, now).await

@@ -2,7 +2,7 @@
 
 use countersign_core::actor::Surface;
 use countersign_core::answer::{Choice, Scope};
-use countersign_core::ask::{AskState, Withdrawal};
+use countersign_core::ask::{Ask, AskState, Withdrawal};
 use countersign_core::event::EventBody;
 use countersign_core::id::AskId;
 
@@ -232,21 +232,32 @@ async fn an_ask_that_was_open_a_moment_ago_is_answered_as_it_is_now() {
         let scene = Scene::new(&store).await;
         let said = says(&scene.bob, Choice::AllowOnce);
         let open = scene.open_command("per_1", "ls").await;
-        let answered = store.answer_open(&open, said.clone(), at(2)).await.unwrap();
+        let (head, mut heard) = (store.head(), None);
+        let before = *head.borrow();
+        let told = |ask: &Ask| heard = Some((ask.clone(), *head.borrow()));
+        let answering = store.answer_open(&open, said.clone(), at(2), told);
+        let answered = answering.await.unwrap();
         let now = scene.ask(open.id).await;
         assert_eq!(answered, Answered::Won(now.clone()));
+        assert_eq!(heard, Some((now.clone(), before)), "before everybody else");
+        let nobody = |_: &Ask| panic!("nobody has won");
         assert_eq!(now.state.answer(), Some(&said));
 
-        let again = store.answer_open(&open, said.clone(), at(3)).await.unwrap();
+        let again = store
+            .answer_open(&open, said.clone(), at(3), nobody)
+            .await
+            .unwrap();
         assert_eq!(again, Answered::Repeated(now.clone()));
         let late = says(&scene.ada, deny());
-        let late = store.answer_open(&open, late, at(3)).await.unwrap();
+        let late = store.answer_open(&open, late, at(3), nobody).await.unwrap();
         assert_eq!(late, Answered::Lost(now));
 
         let withdrawn = scene.open_command("per_2", "ls").await;
         let why = Withdrawal::EngineGone;
         assert!(store.withdraw(withdrawn.id, &why, at(3)).await.unwrap());
-        let over = store.answer_open(&withdrawn, said.clone(), at(4)).await;
+        let over = store
+            .answer_open(&withdrawn, said.clone(), at(4), nobody)
+            .await;
         assert_eq!(over.unwrap(), Answered::Over(scene.ask(withdrawn.id).await));
 
         let expiring = NewAsk {
@@ -254,7 +265,10 @@ async fn an_ask_that_was_open_a_moment_ago_is_answered_as_it_is_now() {
             ..scene.command("per_3", "ls")
         };
         let expiring = scene.open(expiring).await;
-        let over = store.answer_open(&expiring, said, at(5)).await.unwrap();
+        let over = store
+            .answer_open(&expiring, said, at(5), nobody)
+            .await
+            .unwrap();
         assert_eq!(over, Answered::Over(scene.ask(expiring.id).await));
     })
     .await;
