@@ -75,6 +75,10 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
         include_str!("../migrations/sqlite/0015_lean_asks.sql"),
         include_str!("../migrations/postgres/0015_lean_asks.sql"),
     ),
+    (
+        include_str!("../migrations/sqlite/0016_answers_by_ask.sql"),
+        include_str!("../migrations/postgres/0016_answers_by_ask.sql"),
+    ),
 ];
 
 /// How long a caller waits for a connection before it is told that the store is busy.

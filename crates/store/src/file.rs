@@ -5,7 +5,9 @@
 //! same, with an error or a panic, has rolled it back.
 
 mod aside;
+mod gathered;
 mod ground;
+mod log_files;
 mod tables;
 
 pub(crate) use aside::aside;
@@ -56,8 +58,6 @@ struct Line {
     heads: Heads,
     /// What the disk lately took.
     pace: Pace,
-    /// When what is committed is on the disk.
-    commits: Commits,
     /// What has to be on the disk before what was committed unsynced is.
     grounds: Vec<Ground>,
 }
@@ -86,7 +86,10 @@ pub(crate) struct Held(OwnedMutexGuard<Line>);
 
 /// A transaction, which is rolled back unless it is committed.
 #[derive(Debug)]
-pub(crate) struct FileTransaction(Held);
+pub(crate) struct FileTransaction {
+    held: Held,
+    commits: Commits,
+}
 
 impl LedgerFile {
     /// Opens the file, and makes it if it is not there. Whoever waits longer than `patience` for the connection is told
@@ -102,7 +105,6 @@ impl LedgerFile {
             connection: Some(connection),
             heads: Heads::default(),
             pace: Pace::default(),
-            commits: Commits::Synced,
             grounds: Vec::new(),
         };
         Ok(Self {
@@ -133,25 +135,25 @@ impl LedgerFile {
         let mut held = Held(line);
         // Somebody's transaction, which could not be rolled back then.
         held.roll_back()?;
-        held.have_commits(Commits::Synced)?;
         Ok(held)
     }
 
     /// Begins a transaction that is going to write.
     pub(crate) async fn begin(&self) -> Result<FileTransaction, DatabaseError> {
-        let mut held = self.hold().await?;
-        // Taking the write lock at once: a reader that becomes a writer could be refused.
-        held.say("BEGIN IMMEDIATE")?;
-        Ok(FileTransaction(held))
+        self.begin_with(Commits::Synced).await
     }
 
     /// Begins a transaction that need not be on the disk when it is committed: the next one that is has it there too.
     /// Until then it outlives this process, and not the machine.
     pub(crate) async fn begin_unsynced(&self) -> Result<FileTransaction, DatabaseError> {
+        self.begin_with(Commits::Unsynced).await
+    }
+
+    async fn begin_with(&self, commits: Commits) -> Result<FileTransaction, DatabaseError> {
         let mut held = self.hold().await?;
-        held.have_commits(Commits::Unsynced)?;
+        // Taking the write lock at once: a reader that becomes a writer could be refused.
         held.say("BEGIN IMMEDIATE")?;
-        Ok(FileTransaction(held))
+        Ok(FileTransaction { held, commits })
     }
 
     /// Has everything on the disk that was committed, without keeping the connection from anybody.
@@ -198,7 +200,10 @@ fn connect(path: &Path) -> Result<Connection, rusqlite::Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let connection = match log_files::name() {
+        Some(files) => Connection::open_with_flags_and_vfs(path, flags, files)?,
+        None => Connection::open_with_flags(path, flags)?,
+    };
     connection.busy_timeout(LOCK_PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
     connection.execute_batch(SETTINGS)?;
@@ -308,20 +313,6 @@ impl Held {
         Ok(())
     }
 
-    /// Says when what is committed from now on is on the disk. It cannot be changed within a transaction.
-    fn have_commits(&mut self, commits: Commits) -> Result<(), rusqlite::Error> {
-        if self.0.commits == commits {
-            return Ok(());
-        }
-        // It is done as it is read, so it must not be prepared once.
-        self.connection().execute_batch(match commits {
-            Commits::Synced => "PRAGMA synchronous = FULL",
-            Commits::Unsynced => "PRAGMA synchronous = NORMAL",
-        })?;
-        self.0.commits = commits;
-        Ok(())
-    }
-
     /// Has on the disk what has to be there before what was committed.
     fn lay_grounds(&mut self) {
         for ground in self.0.grounds.drain(..) {
@@ -399,44 +390,44 @@ fn places(statement: &Statement<'_>, names: &[&str]) -> Result<Vec<usize>, rusql
 impl FileTransaction {
     /// The connection, within the transaction.
     pub(crate) fn held(&mut self) -> &mut Held {
-        &mut self.0
+        &mut self.held
     }
 
     /// The end of a chain, if it was looked at before.
     pub(crate) fn audit_head(&self, workspace: WorkspaceId) -> Option<(i64, Digest)> {
-        self.0.0.heads.audit.get(&workspace).copied()
+        self.held.0.heads.audit.get(&workspace).copied()
     }
 
     /// Says that what is committed here stands on `ground`.
     pub(crate) fn stand_on(&mut self, ground: Ground) {
-        self.0.0.grounds.push(ground);
+        self.held.0.grounds.push(ground);
     }
 
     /// The number of the newest event, if it was looked at before.
     pub(crate) fn event_head(&self) -> Option<i64> {
-        self.0.0.heads.events
+        self.held.0.heads.events
     }
 
     /// Commits. With it `heads` are what was added last.
     pub(crate) fn commit(mut self, heads: Heads) -> Result<(), DatabaseError> {
         // If it fails, it is looked for again.
-        let mut known = std::mem::take(&mut self.0.0.heads);
+        let mut known = std::mem::take(&mut self.held.0.heads);
         let commit = |held: &mut Held| held.say("COMMIT");
-        match self.0.0.commits {
-            Commits::Synced => self.0.durably(commit)?,
-            Commits::Unsynced => commit(&mut self.0)?,
+        match self.commits {
+            Commits::Synced => self.held.durably(commit)?,
+            Commits::Unsynced => log_files::unsynced(|| commit(&mut self.held))?,
         }
-        self.0.empty_log();
+        self.held.empty_log();
         known.audit.extend(heads.audit);
         known.events = heads.events.or(known.events);
-        self.0.0.heads = known;
+        self.held.0.heads = known;
         Ok(())
     }
 }
 
 impl Drop for FileTransaction {
     fn drop(&mut self) {
-        if let Err(error) = self.0.roll_back() {
+        if let Err(error) = self.held.roll_back() {
             // Whoever has the connection next tries again.
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
