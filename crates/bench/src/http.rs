@@ -214,6 +214,60 @@ impl Connection {
     }
 }
 
+/// A connection that is waited for in place: nothing but the system stands between it and the server.
+pub(crate) struct PlainConnection {
+    stream: std::net::TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl PlainConnection {
+    pub(crate) fn open(address: SocketAddr) -> anyhow::Result<Self> {
+        let stream = std::net::TcpStream::connect(address)
+            .with_context(|| format!("failed to connect to {address}"))?;
+        stream
+            .set_nodelay(true)
+            .and_then(|()| stream.set_read_timeout(Some(PATIENCE)))
+            .context("failed to set up a connection")?;
+        Ok(Self {
+            stream,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Sends a request that [`request`] wrote, and reads the whole answer.
+    pub(crate) fn exchange(&mut self, request: &[u8]) -> anyhow::Result<Response<'_>> {
+        self.send(request)?;
+        self.receive()
+    }
+
+    /// Sends a request, whose answer has to be received before the next one.
+    pub(crate) fn send(&mut self, request: &[u8]) -> anyhow::Result<()> {
+        let sent = std::io::Write::write_all(&mut self.stream, request);
+        sent.context("the server takes no request")
+    }
+
+    /// Reads the whole answer to what was sent.
+    pub(crate) fn receive(&mut self) -> anyhow::Result<Response<'_>> {
+        let mut piece = [0; 16 << 10];
+        self.buffer.clear();
+        loop {
+            let read = std::io::Read::read(&mut self.stream, &mut piece);
+            let read = read.context("the server does not answer")?;
+            ensure!(read > 0, "the server ended the connection");
+            self.buffer.extend_from_slice(&piece[..read]);
+            let Some(head) = Head::read(&self.buffer)? else {
+                continue;
+            };
+            if self.buffer.len() >= head.length + head.body {
+                return Ok(Response {
+                    status: head.status,
+                    body: &self.buffer[head.length..head.length + head.body],
+                });
+            }
+        }
+    }
+}
+
 /// The part of a response before its body.
 #[derive(Debug, PartialEq)]
 struct Head {

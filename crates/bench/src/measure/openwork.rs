@@ -54,7 +54,7 @@ impl Bench {
                 read.round(&host.server).await?;
             }
         }
-        let writes = on_one_thread(self.openwork_writes(&host))?;
+        let writes = tokio::task::block_in_place(|| self.openwork_writes(&host))?;
         let after = process_memory::settled(host.server.pid, Memory::Resident).await?;
         let bare_after = process_memory::settled(hello.pid, Memory::Resident).await?;
         host.server.stop().await?;
@@ -98,10 +98,10 @@ impl Bench {
         ])
     }
 
-    async fn openwork_writes(&self, host: &Host) -> anyhow::Result<Writes> {
-        let mut trips = RoundTrips::begin(host).await?;
+    fn openwork_writes(&self, host: &Host) -> anyhow::Result<Writes> {
+        let mut trips = RoundTrips::begin(host)?;
         for _ in 0..WARM_UP {
-            trips.there_and_back().await?;
+            trips.there_and_back()?;
         }
         trips.took = Samples::default();
         let (mut disk, mut had) = (Samples::default(), Duration::ZERO);
@@ -110,7 +110,7 @@ impl Bench {
             disk.push(disk::durable_blocks(self.root(), DISK_TIME)?);
             let before = ProcessorTime::of(host.server.pid)?;
             for _ in 0..self.sizes.round_trips / WRITE_ROUNDS / 2 {
-                trips.there_and_back().await?;
+                trips.there_and_back()?;
             }
             had += ProcessorTime::of(host.server.pid)?.since(&before);
         }
@@ -120,15 +120,6 @@ impl Bench {
             durable: 1e3 / disk.median(),
         })
     }
-}
-
-/// Measures in a runtime of one thread: what comes in wakes whoever waits for it, and nobody else before.
-fn on_one_thread<T>(measuring: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    // Its end waits for its threads, which is for where waiting is allowed, too.
-    tokio::task::block_in_place(move || runtime.block_on(measuring))
 }
 
 impl Writes {
