@@ -22,7 +22,9 @@ impl Digest {
 
     /// The digest of `value`, whatever the order of its keys.
     pub fn of_json(value: &Value) -> Self {
-        Self::of_bytes(canonical(value).as_bytes())
+        let mut text = Vec::new();
+        write_canonical(value, &mut text);
+        Self::of_bytes(&text)
     }
 
     /// The digest of several parts, none of which can be mistaken for a piece of its neighbour.
@@ -43,42 +45,46 @@ impl Digest {
 
 /// The text of `value` with sorted keys and no white space: equal values have one text.
 pub fn canonical(value: &Value) -> String {
-    let mut text = String::new();
+    let mut text = Vec::new();
     write_canonical(value, &mut text);
-    text
+    String::from_utf8(text).expect("JSON is text")
 }
 
 /// Writes `value` with sorted keys and no white space.
-fn write_canonical(value: &Value, out: &mut String) {
+fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            out.push_str(&value.to_string());
-        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => write_plain(value, out),
+        Value::String(text) => write_plain(text, out),
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write_canonical(item, out);
             }
-            out.push(']');
+            out.push(b']');
         }
         Value::Object(fields) => {
             let mut sorted: Vec<_> = fields.iter().collect();
             sorted.sort_unstable_by_key(|(key, _)| *key);
-            out.push('{');
+            out.push(b'{');
             for (index, (key, field)) in sorted.into_iter().enumerate() {
                 if index > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
-                out.push_str(&Value::from(key.as_str()).to_string());
-                out.push(':');
+                write_plain(key, out);
+                out.push(b':');
                 write_canonical(field, out);
             }
-            out.push('}');
+            out.push(b'}');
         }
     }
+}
+
+/// Writes what has only one text.
+fn write_plain(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
+    serde_json::to_writer(out, value).expect("memory takes all that is written to it");
 }
 
 impl fmt::Display for Digest {
