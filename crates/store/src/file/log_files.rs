@@ -57,6 +57,12 @@ thread_local! {
     static UNSYNCED: Cell<bool> = const { Cell::new(false) };
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread had a log on the disk.
+    pub(super) static SYNCS: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Does `commit`, in which what is committed need not be on the disk at once. Otherwise each commit is, as SQLite has it.
 pub(super) fn unsynced<T>(commit: impl FnOnce() -> T) -> T {
     /// Also after a panic the next commit is on the disk at once.
@@ -262,6 +268,8 @@ unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
     if is_whole && UNSYNCED.get() {
         return hand_on(file);
     }
+    #[cfg(test)]
+    SYNCS.set(SYNCS.get() + 1);
     after_all!(file, xSync, flags)
 }
 

@@ -220,35 +220,94 @@ async fn whoever_is_cancelled_leaves_no_transaction_behind() {
     assert_eq!(numbers(&open(&directory).await).await, there);
 }
 
-#[tokio::test]
-async fn what_need_not_be_synced_outlives_the_process_and_everything_after_it_is_synced() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = open(&directory).await;
-    let is_synced = async || {
-        let mut held = file.hold().await.unwrap();
-        let level: i64 = held
-            .connection()
-            .query_row("PRAGMA synchronous", [], |row| row.get(0))
-            .unwrap();
-        level == 2
-    };
-    assert!(is_synced().await);
-    let mut transaction = file.begin_unsynced().await.unwrap();
-    add(transaction.held(), 1).await;
-    transaction.commit(Heads::default()).unwrap();
-    assert!(is_synced().await);
-    let mut left = file.begin_unsynced().await.unwrap();
-    add(left.held(), 2).await;
-    drop(left);
-    assert!(is_synced().await, "also after one that was not committed");
-    assert_eq!(numbers(&file).await, [1]);
-
-    // What a kill leaves behind.
+/// The file as a kill would leave it.
+async fn as_killed(directory: &tempfile::TempDir) -> (tempfile::TempDir, LedgerFile) {
     let copy = tempfile::tempdir().unwrap();
     for name in ["ledger.db", "ledger.db-wal"] {
         std::fs::copy(directory.path().join(name), copy.path().join(name)).unwrap();
     }
-    assert_eq!(numbers(&open(&copy).await).await, [1]);
+    let file = open(&copy).await;
+    (copy, file)
+}
+
+/// How often `work` had the log on the disk.
+async fn syncs(work: impl Future<Output = ()>) -> usize {
+    let before = log_files::SYNCS.get();
+    work.await;
+    log_files::SYNCS.get() - before
+}
+
+#[tokio::test]
+async fn what_need_not_be_synced_outlives_the_process_and_everything_else_is_synced() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let commit = async |transaction: FileTransaction, number| {
+        let mut transaction = transaction;
+        add(transaction.held(), number).await;
+        transaction.commit(Heads::default()).unwrap();
+    };
+    let begun = file.begin().await.unwrap();
+    assert_eq!(syncs(commit(begun, 1)).await, 1);
+    let begun = file.begin_unsynced().await.unwrap();
+    assert_eq!(syncs(commit(begun, 2)).await, 0);
+    let mut left = file.begin_unsynced().await.unwrap();
+    add(left.held(), 3).await;
+    drop(left);
+    let alone = async { add(&mut file.hold().await.unwrap(), 4).await };
+    assert_eq!(
+        syncs(alone).await,
+        1,
+        "also after one that was not committed"
+    );
+    let (_copy, killed) = as_killed(&directory).await;
+    assert_eq!(numbers(&killed).await, [1, 2, 4]);
+
+    // What begins the log anew is on the disk before it, though the commit itself need not be.
+    let mut held = file.hold().await.unwrap();
+    let emptied = held
+        .connection()
+        .execute_batch("PRAGMA wal_checkpoint(RESTART)");
+    emptied.unwrap();
+    drop(held);
+    let begun = file.begin_unsynced().await.unwrap();
+    assert_eq!(syncs(commit(begun, 5)).await, 1);
+    let begun = file.begin_unsynced().await.unwrap();
+    assert_eq!(syncs(commit(begun, 6)).await, 0);
+    let (_copy, killed) = as_killed(&directory).await;
+    assert_eq!(numbers(&killed).await, [1, 2, 4, 5, 6]);
+}
+
+#[tokio::test]
+async fn a_commit_that_writes_its_own_pages_again_is_whole_as_well() {
+    const GROW: &str =
+        "PRAGMA cache_size = 4; CREATE TABLE large (number INTEGER PRIMARY KEY, text TEXT);";
+    const FILL: &str = "WITH RECURSIVE counted (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM counted \
+         WHERE number < 300) INSERT INTO large SELECT number, printf('%.2000c', 'x') FROM counted; \
+         UPDATE large SET text = text || 'y' WHERE number % 7 = 0; \
+         UPDATE large SET text = text || 'z' WHERE number % 11 = 0;";
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let mut held = file.hold().await.unwrap();
+    held.connection().execute_batch(GROW).unwrap();
+    drop(held);
+    // One that is taken back leaves pages in the log which the next one writes over.
+    let mut left = file.begin_unsynced().await.unwrap();
+    left.held().connection().execute_batch(FILL).unwrap();
+    drop(left);
+    let mut whole = file.begin_unsynced().await.unwrap();
+    whole.held().connection().execute_batch(FILL).unwrap();
+    whole.commit(Heads::default()).unwrap();
+
+    let (_copy, killed) = as_killed(&directory).await;
+    for file in [&file, &killed] {
+        let mut held = file.hold().await.unwrap();
+        let connection = held.connection();
+        let intact = connection.query_row("PRAGMA integrity_check", (), |row| row.get(0));
+        assert_eq!(intact, Ok("ok".to_owned()));
+        let lengths = "SELECT COUNT(*), SUM(length(text)) FROM large";
+        let found = connection.query_row(lengths, (), |row| Ok((row.get(0)?, row.get(1)?)));
+        assert_eq!(found, Ok((300, 300 * 2_000 + 300 / 7 + 300 / 11)));
+    }
 }
 
 #[tokio::test]
