@@ -128,8 +128,8 @@ impl Writes {
             Figure::new(what, self.took.percentile(percent), Unit::Milliseconds)
                 .next_to("fdatasync of 4 KiB", self.durable)
         };
-        vec![
-            scale.round_trip(self.took.median()),
+        let mut figures = Vec::from(scale.round_trip(self.took.median()));
+        figures.extend([
             durable("approval round trip, durable, p50", 50),
             durable("approval round trip, durable, p99", 99),
             Figure::new(
@@ -137,6 +137,7 @@ impl Writes {
                 self.processor,
                 Unit::Microseconds,
             ),
-        ]
+        ]);
+        figures
     }
 }
