@@ -68,10 +68,14 @@ impl Workspace {
         }
         let writer = self.writer(&plan.change);
         let _alone = writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.still_stands(plan)
-            && let Wrote::All(names) = write::write(self, &plan.files, &mut prepared)?
-        {
-            return Ok((applied(plan), names));
+        if self.still_stands(plan) {
+            match write::write(self, &plan.files, &mut prepared) {
+                Ok(Wrote::All(names)) => return Ok((applied(plan), names)),
+                Err(error @ ApplyError::HalfDone { .. }) => return Err(error),
+                // Nothing of it is there; who plans it again finds out what is in the way.
+                Ok(Wrote::OthersDid)
+                | Err(ApplyError::Changed | ApplyError::Refused(_) | ApplyError::Write { .. }) => {}
+            }
         }
         self.change_alone(&plan.change, prepared, |now| {
             if now.effect == plan.effect || !now.changed {

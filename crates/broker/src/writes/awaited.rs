@@ -22,7 +22,7 @@ enum Stand {
 }
 
 impl Awaited {
-    /// Takes note of an open proposal. That comes before anybody can see it.
+    /// Takes note of a proposal that was just opened. Whoever answered it before that is heard of by the events.
     pub(super) fn begin(&self, ask: &Arc<Ask>) {
         self.lock().insert(ask.id, Stand::Open(Arc::clone(ask)));
     }

@@ -1,4 +1,4 @@
--- Answers and deliveries are only ever looked for by their ask: so that is what they are kept by, and there is no index of it
+-- An answer and a delivery belong to one ask, with which they are read: so they are kept by it, and there is no index of asks
 -- beside them. A server keeps them as before.
 CREATE TABLE answers_by_ask (
     ask       TEXT NOT NULL PRIMARY KEY REFERENCES asks (id),

@@ -2,7 +2,7 @@
 //!
 //! SQLite writes each page of its log in two pieces, a head and the page, and a commit of ours has a dozen or two of them. What
 //! is written one behind the other is gathered here until the commit is whole: one call of the system in the place of
-//! thirty. Nobody is told of a commit before that. Everything else goes straight through.
+//! thirty. Nobody is told of a commit before that. What is written over, or is not next, goes straight through.
 
 /// How long the head of a page in the log is.
 const HEAD: usize = 24;
@@ -28,7 +28,7 @@ pub(super) struct Gathered {
     end: i64,
     /// Whether the page whose head came last ends a commit.
     ends_commit: bool,
-    /// Whether what was written last is such a page.
+    /// Whether what was written last ended a commit: such a page, or its head, which is written again when others were.
     is_whole: bool,
 }
 
@@ -49,8 +49,8 @@ impl Gathered {
         if is_head {
             self.ends_commit = content[COMMIT_MARK] != [0; 4];
         }
-        self.is_whole = self.ends_commit && !is_head && at != 0;
         let is_next = at == self.end;
+        self.is_whole = self.ends_commit && at != 0 && !(is_head && is_next);
         if !is_next || self.bytes.len() + content.len() > MOST {
             self.hand_on(log)?;
         }
@@ -78,7 +78,7 @@ impl Gathered {
         let written = log.write(&self.bytes, begin);
         self.bytes.clear();
         if written.is_err() {
-            // It is as if it had never come: whoever wrote it is told, and begins again from there.
+            // It is as if it had never come: the transaction that wrote it fails, and the next one begins from there.
             self.end = begin;
         }
         written

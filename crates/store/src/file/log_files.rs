@@ -16,8 +16,9 @@ use std::slice;
 use std::sync::OnceLock;
 
 use rusqlite::ffi::{
-    SQLITE_IOERR, SQLITE_IOERR_CLOSE, SQLITE_OK, SQLITE_OPEN_WAL, sqlite3_file, sqlite3_filename,
-    sqlite3_int64, sqlite3_io_methods, sqlite3_vfs, sqlite3_vfs_find, sqlite3_vfs_register,
+    SQLITE_IOERR, SQLITE_IOERR_CLOSE, SQLITE_IOERR_WRITE, SQLITE_OK, SQLITE_OPEN_WAL, sqlite3_file,
+    sqlite3_filename, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs, sqlite3_vfs_find,
+    sqlite3_vfs_register,
 };
 
 use super::gathered::{Gathered, Log};
@@ -80,8 +81,8 @@ pub(super) fn unsynced<T>(commit: impl FnOnce() -> T) -> T {
 }
 
 fn register() -> Option<Usual> {
-    // What SQLite provides lies as its own files have to, and what is behind ours then does too.
-    const _: () = assert!(align_of::<LogFile>() == align_of::<sqlite3_file>());
+    // What SQLite provides lies at a multiple of eight, as ours has to, and what is behind ours then does too.
+    const _: () = assert!(align_of::<LogFile>() <= 8 && size_of::<LogFile>().is_multiple_of(8));
     let ahead = c_int::try_from(size_of::<LogFile>()).ok()?;
     // SAFETY: nothing asks for the files that are usual.
     let usual = unsafe { sqlite3_vfs_find(ptr::null()) };
@@ -114,11 +115,14 @@ macro_rules! behind {
 }
 
 /// Hands on what is gathered, and then calls a function of the file behind.
+///
+/// If it cannot be handed on, what was said to be written is not: so it fails as the system, after which SQLite takes the whole
+/// transaction back, and never as a disk that is full, after which a transaction could go on.
 macro_rules! after_all {
     ($file:expr, $function:ident $(, $argument:expr)*) => {{
         match hand_on($file) {
             SQLITE_OK => behind!($file, $function $(, $argument)*),
-            failed => failed,
+            _ => SQLITE_IOERR_WRITE,
         }
     }};
 }

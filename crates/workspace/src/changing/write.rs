@@ -99,21 +99,27 @@ pub(super) fn write(
         // There is a root for every base that a file has.
         let Some(root) = root else { continue };
         let fresh = match &file.after {
-            Some(content) => match prepared.take(root, file) {
-                Some(fresh) => Some(fresh),
-                None => Some(prepare(root, &file.path, content).map_err(failed(file))?),
-            },
+            Some(_) => prepared.take(root, file),
             None => None,
         };
         steps.push(Step { file, root, fresh });
     }
+    // Before anything is made for them: what others did leaves nothing of ours, and no folder.
+    if !are_as_before(steps.iter().filter(|step| step.fresh.is_none()))? {
+        return Ok(Wrote::OthersDid);
+    }
+    for step in &mut steps {
+        if step.fresh.is_none()
+            && let Some(content) = &step.file.after
+        {
+            let fresh = prepare(step.root, &step.file.path, content);
+            step.fresh = Some(fresh.map_err(failed(step.file))?);
+        }
+    }
     // What is written goes before what is deleted, so that whoever is killed between has lost nothing.
     steps.sort_by_key(|step| step.fresh.is_none());
-    for step in &steps {
-        let now = step.root.read_if_there(&step.file.path);
-        if now.map_err(failed(step.file))? != step.file.before {
-            return Ok(Wrote::OthersDid);
-        }
+    if !are_as_before(steps.iter())? {
+        return Ok(Wrote::OthersDid);
     }
     let mut done: Vec<(&FileChange, &Root)> = Vec::new();
     let mut names = Names::default();
@@ -144,6 +150,19 @@ pub(super) fn write(
         }
     }
     Ok(Wrote::All(names))
+}
+
+/// Whether the files of `steps` are what they are said to be now.
+fn are_as_before<'a, 'b: 'a>(
+    steps: impl Iterator<Item = &'a Step<'b>>,
+) -> Result<bool, ApplyError> {
+    for Step { file, root, .. } in steps {
+        let now = root.read_if_there(&file.path).map_err(failed(file))?;
+        if now != file.before {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn open_if(

@@ -107,3 +107,79 @@ fn nothing_is_prepared_where_that_would_be_seen() {
     workspace.apply(&plan, prepared).unwrap();
     assert!(ground.has("ws/.opencode/skills/fresh/SKILL.md"));
 }
+
+#[test]
+fn what_others_took_away_meanwhile_is_not_half_put_back() {
+    let ground = Ground::new();
+    let workspace = ground.workspace();
+    ground.write(
+        "ws/.opencode/skills/known/SKILL.md",
+        "---\nname: known\ndescription: d\n---\n",
+    );
+    let plan = workspace.plan(&skill("known", "Do it.\n")).unwrap();
+    let prepared = ground.prepare(&plan);
+    fs::remove_dir_all(ground.root.path().join("ws/.opencode")).unwrap();
+    let applied = workspace.apply(&plan, prepared);
+    assert!(matches!(applied, Err(ApplyError::Changed)), "{applied:?}");
+    assert!(!ground.has("ws/.opencode"), "not even a folder");
+}
+
+#[test]
+fn what_is_in_the_way_meanwhile_is_said_as_when_it_is_planned() {
+    // A folder in the place of the file, and a workspace that is gone.
+    type Meddling = fn(&Ground);
+    let meddlings: [Meddling; 2] = [
+        |ground| {
+            let path = ground
+                .root
+                .path()
+                .join("ws/.opencode/skills/known/SKILL.md");
+            fs::create_dir_all(path).unwrap();
+        },
+        |ground| fs::remove_dir_all(ground.root.path().join("ws")).unwrap(),
+    ];
+    for meddle in meddlings {
+        let ground = Ground::new();
+        let workspace = ground.workspace();
+        let change = skill("known", "Do it.\n");
+        let plan = workspace.plan(&change).unwrap();
+        let prepared = ground.prepare(&plan);
+        meddle(&ground);
+        let planned = workspace.plan(&change).unwrap_err();
+        match workspace.apply(&plan, prepared) {
+            Err(ApplyError::Refused(refusal)) => {
+                assert_eq!(refusal.to_string(), planned.to_string());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_plan_is_not_carried_out_where_another_file_is_the_configuration_by_now() {
+    let ground = Ground::new();
+    let workspace = ground.workspace();
+    ground.write("ws/opencode.json", "{}\n");
+    let plan = workspace.plan(&add("prepared")).unwrap();
+    assert_eq!(plan.config(), Some(Path::new("opencode.json")));
+    let prepared = ground.prepare(&plan);
+    ground.write("ws/opencode.jsonc", "{}\n");
+    let applied = workspace.apply(&plan, prepared);
+    assert!(matches!(applied, Err(ApplyError::Changed)), "{applied:?}");
+    assert_eq!(ground.read("ws/opencode.json"), "{}\n");
+    assert_eq!(ground.read("ws/opencode.jsonc"), "{}\n");
+}
+
+#[test]
+fn what_a_killed_process_had_made_ready_goes_with_the_next_one() {
+    let ground = Ground::new();
+    ground.write("spare/.countersign-0123456789abcdef", "left");
+    ground.write("spare/notes", "mine");
+    let spare = Spare::open(&ground.root.path().join("spare")).unwrap();
+    assert!(!ground.has("spare/.countersign-0123456789abcdef"));
+    assert!(ground.has("spare/notes"));
+    drop(spare);
+    Spare::open(&ground.root.path().join("other")).unwrap();
+    let made = fs::metadata(ground.root.path().join("other")).unwrap();
+    assert_eq!(made.permissions().mode() & 0o777, 0o700);
+}
