@@ -4,6 +4,7 @@ mod draft;
 mod write;
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
@@ -32,7 +33,16 @@ pub use write::{Names, Prepared};
 const ATTEMPTS: usize = 8;
 
 /// Which workspaces are being changed, so that each is changed by one at a time, whoever made the [`Workspace`].
-static WRITERS: LazyLock<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>> = LazyLock::new(Mutex::default);
+static WRITERS: LazyLock<Mutex<HashMap<Whose, Weak<Mutex<()>>>>> = LazyLock::new(Mutex::default);
+
+/// What is changed by one at a time.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Whose {
+    /// A folder, by whichever path: its device and its number there.
+    Folder(u64, u64),
+    /// A folder that is not there yet.
+    Path(PathBuf),
+}
 
 impl Workspace {
     /// Checks a change, and says what it would come to.
@@ -192,14 +202,17 @@ fn unchanged() -> Applied {
 
 /// Who may change what is below `path`.
 fn writer(path: &Path) -> Arc<Mutex<()>> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let whose = match std::fs::metadata(path) {
+        Ok(folder) => Whose::Folder(folder.dev(), folder.ino()),
+        Err(_) => Whose::Path(path.to_owned()),
+    };
     let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
     writers.retain(|_, writer| writer.strong_count() > 0);
-    if let Some(writer) = writers.get(&path).and_then(Weak::upgrade) {
+    if let Some(writer) = writers.get(&whose).and_then(Weak::upgrade) {
         return writer;
     }
     let writer = Arc::default();
-    writers.insert(path, Arc::downgrade(&writer));
+    writers.insert(whose, Arc::downgrade(&writer));
     writer
 }
 
@@ -280,7 +293,7 @@ impl Draft<'_> {
         plugins::check(spec)?;
         let file = self.opencode()?;
         let config = self.value(Base::Workspace, &file)?;
-        let specs = plugins::specs(&config);
+        let specs = plugins::specs(config);
         let there = specs
             .iter()
             .any(|it| plugins::name(it) == plugins::name(spec));

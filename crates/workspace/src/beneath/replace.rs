@@ -53,6 +53,7 @@ pub(crate) struct Fresh {
     spare: Option<OwnedFd>,
     name: String,
     file: File,
+    is_in_place: bool,
 }
 
 /// A file that is in its place for everybody to see. Until it is settled, a power cut may bring the old one back.
@@ -170,6 +171,7 @@ impl Fresh {
             spare,
             name,
             file,
+            is_in_place: false,
         };
         if let Some(rights) = fresh.place.rights {
             fchmod(&fresh.file, rights).map_err(refused)?;
@@ -191,7 +193,7 @@ impl Fresh {
     }
 
     /// Puts it where it is to go.
-    pub(crate) fn put_in_place(self, target: Target) -> Result<Placed, BeneathError> {
+    pub(crate) fn put_in_place(mut self, target: Target) -> Result<Placed, BeneathError> {
         let parent = &self.place.parent;
         let (name, to) = (OsStr::new(&self.name), &self.place.target);
         let former = match target {
@@ -206,6 +208,7 @@ impl Fresh {
                 None
             }
         };
+        self.is_in_place = true;
         Ok(Placed {
             fresh: self,
             _former: former,
@@ -231,7 +234,9 @@ fn fresh_name() -> String {
 
 impl Drop for Fresh {
     fn drop(&mut self) {
-        // After a rename there is nothing under this name any more.
+        if self.is_in_place {
+            return;
+        }
         match unlinkat(self.folder(), &self.name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => tracing::warn!(error = %error, "`{}` was left behind", self.name),

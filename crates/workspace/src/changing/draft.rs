@@ -36,6 +36,15 @@ pub(super) struct Draft<'a> {
 struct File {
     before: Option<Vec<u8>>,
     now: Option<Vec<u8>>,
+    /// What it says now, if that was asked for.
+    says: Option<Value>,
+}
+
+impl File {
+    fn turn_into(&mut self, text: String) {
+        self.now = Some(text.into_bytes());
+        self.says = None;
+    }
 }
 
 impl<'a> Draft<'a> {
@@ -69,7 +78,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn finish(self, change: Change) -> Plan {
         let (mut files, mut read) = (Vec::new(), Vec::new());
-        for ((base, path), File { before, now }) in self.files {
+        for ((base, path), File { before, now, .. }) in self.files {
             if before == now {
                 read.push((base, path, before));
             } else {
@@ -118,7 +127,15 @@ impl<'a> Draft<'a> {
     }
 
     /// What a file of JSON would say; an empty object if there is none.
-    pub(super) fn value(&mut self, base: Base, path: &Path) -> Result<Value, Refusal> {
+    pub(super) fn value(&mut self, base: Base, path: &Path) -> Result<&Value, Refusal> {
+        let value = match self.file(base, path)?.says.take() {
+            Some(known) => known,
+            None => self.parsed(base, path)?,
+        };
+        Ok(self.file(base, path)?.says.insert(value))
+    }
+
+    fn parsed(&mut self, base: Base, path: &Path) -> Result<Value, Refusal> {
         let text = self.text(base, path)?;
         let value = if path == Path::new(OPENWORK) {
             match text.as_str() {
@@ -142,12 +159,12 @@ impl<'a> Draft<'a> {
         keys: &[&str],
         value: Value,
     ) -> Result<(), Refusal> {
-        let was = at(&self.value(base, path)?, keys).cloned();
+        let was = at(self.value(base, path)?, keys).cloned();
         if was.as_ref() == Some(&value) {
             return Ok(());
         }
         let text = jsonc::set(&self.text(base, path)?, keys, &value)?;
-        self.file(base, path)?.now = Some(text.into_bytes());
+        self.file(base, path)?.turn_into(text);
         self.acts.push(Act::Set {
             base,
             file: path.to_owned(),
@@ -168,7 +185,7 @@ impl<'a> Draft<'a> {
         let mut list = self.list(base, path, keys)?;
         list.push(value.clone());
         let text = jsonc::set(&self.text(base, path)?, keys, &Value::Array(list))?;
-        self.file(base, path)?.now = Some(text.into_bytes());
+        self.file(base, path)?.turn_into(text);
         self.acts.push(Act::Append {
             base,
             file: path.to_owned(),
@@ -180,7 +197,7 @@ impl<'a> Draft<'a> {
 
     /// The list that is at `keys`; a text stands for a list of one.
     fn list(&mut self, base: Base, path: &Path, keys: &[&str]) -> Result<Vec<Value>, Refusal> {
-        Ok(match at(&self.value(base, path)?, keys) {
+        Ok(match at(self.value(base, path)?, keys) {
             Some(Value::Array(items)) => items.clone(),
             Some(Value::String(only)) => vec![Value::from(only.as_str())],
             _ => Vec::new(),
@@ -200,7 +217,7 @@ impl<'a> Draft<'a> {
             return Ok(());
         }
         let text = jsonc::set(&self.text(base, path)?, keys, &Value::Array(kept))?;
-        self.file(base, path)?.now = Some(text.into_bytes());
+        self.file(base, path)?.turn_into(text);
         self.acts.push(Act::Take {
             base,
             file: path.to_owned(),
@@ -211,11 +228,11 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn remove(&mut self, base: Base, path: &Path, keys: &[&str]) -> Result<(), Refusal> {
-        let Some(was) = at(&self.value(base, path)?, keys).cloned() else {
+        let Some(was) = at(self.value(base, path)?, keys).cloned() else {
             return Ok(());
         };
         let text = jsonc::remove(&self.text(base, path)?, keys)?;
-        self.file(base, path)?.now = Some(text.into_bytes());
+        self.file(base, path)?.turn_into(text);
         self.acts.push(Act::Remove {
             base,
             file: path.to_owned(),
@@ -231,7 +248,7 @@ impl<'a> Draft<'a> {
             return Ok(());
         }
         let was = file.before.as_deref().map(Digest::of_bytes);
-        file.now = Some(text.clone().into_bytes());
+        file.turn_into(text.clone());
         let file = path.to_owned();
         self.acts.push(Act::Write {
             base,
@@ -244,6 +261,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn delete(&mut self, base: Base, path: &Path) -> Result<(), Refusal> {
         let file = self.file(base, path)?;
+        file.says = None;
         let (Some(before), Some(_)) = (&file.before, file.now.take()) else {
             return Ok(());
         };
@@ -283,11 +301,13 @@ impl<'a> Draft<'a> {
         if !self.files.contains_key(&key) {
             let before = self.root(base)?.read_if_there(path)?;
             let now = before.clone();
-            self.files.insert(key.clone(), File { before, now });
+            let says = None;
+            self.files.insert(key.clone(), File { before, now, says });
         }
         Ok(self.files.entry(key).or_insert(File {
             before: None,
             now: None,
+            says: None,
         }))
     }
 }

@@ -16,10 +16,11 @@ pub(super) fn set(text: &str, keys: &[&str], value: &Value) -> Result<String, Re
     } else {
         text.to_owned()
     };
-    if !matches!(parse::parse(&text)?.kind, NodeKind::Object(_)) {
+    let root = parse::parse(&text)?;
+    if !matches!(root.kind, NodeKind::Object(_)) {
         return Err(no_object());
     }
-    assign(&text, keys, value).map(end_line)
+    assign_in(&text, &root, keys, value).map(end_line)
 }
 
 pub(super) fn remove(text: &str, keys: &[&str]) -> Result<String, Refusal> {
@@ -53,8 +54,12 @@ fn end_line(mut text: String) -> String {
 
 /// Has the value at `keys` be `value`, changing as little as can be.
 fn assign(text: &str, keys: &[&str], value: &Value) -> Result<String, Refusal> {
-    let root = parse::parse(text)?;
-    let mut node = &root;
+    assign_in(text, &parse::parse(text)?, keys, value)
+}
+
+/// The same in a text that was read as `root`.
+fn assign_in(text: &str, root: &Node, keys: &[&str], value: &Value) -> Result<String, Refusal> {
+    let mut node = root;
     for (index, key) in keys.iter().enumerate() {
         let NodeKind::Object(properties) = &node.kind else {
             return Ok(replace(text, node, &nested(&keys[index..], value)));
@@ -117,10 +122,16 @@ fn assign_array(text: &str, keys: &[&str], node: &Node, old: &[Value], new: &[Va
     let mut text = text.to_owned();
     for step in 0..going.max(coming.len()) {
         // What was just changed can be read: it was before, and every edit puts a whole value in.
-        let Some(node) = find(&text, keys) else {
-            return text;
+        let changed = if step == 0 {
+            None
+        } else {
+            match find(&text, keys) {
+                Some(changed) => Some(changed),
+                None => return text,
+            }
         };
-        let array = Container::of(&node);
+        let node = changed.as_ref().unwrap_or(node);
+        let array = Container::of(node);
         text = match coming.get(step) {
             Some(value) if step < going => match &node.kind {
                 NodeKind::Array(items) => replace(&text, &items[head + step], value),
