@@ -13,6 +13,7 @@ use countersign_store::{Answered, AskFilter};
 use crate::Broker;
 use crate::acp;
 use crate::error::BrokerError;
+use crate::unstoppable::behind_others;
 
 /// More open asks of one session than anybody looks at.
 const SIBLING_LIMIT: i64 = 200;
@@ -105,9 +106,15 @@ impl Broker {
             rule: None,
         };
         let id = ask.id;
-        let hand_over = |ask: &Ask| self.writers.awaited.hand_over(ask);
-        let answered = self.store.answer_open(ask, answer, now, hand_over).await?;
-        if let Answered::Won(_) = &answered {
+        let (answered, unannounced) = self.store.answer_open(ask, answer, now).await?;
+        if let Answered::Won(ask) = &answered {
+            if self.writers.awaited.hand_over(ask) {
+                // Whoever waits for it has it, and goes on before anybody else.
+                self.announce_later(unannounced);
+                behind_others().await;
+            } else if let Some(number) = unannounced {
+                self.store.announce(number);
+            }
             tracing::info!(ask.id = %id, actor.id = %caller.actor().id, "ask `{id}` was answered");
         }
         Ok(answered)

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::task::Poll;
 
 use tokio_util::task::TaskTracker;
@@ -9,12 +10,12 @@ use tokio_util::task::TaskTracker;
 /// Does `work` to its end, also if the one who waits here goes away: here as far as it goes without waiting, and from then
 /// on as a task of its own. Nothing comes of work that panics.
 ///
-/// What waits for nothing, as most of what is written to a file does, thereby takes no way to another thread and back.
+/// What waits for nothing, as most of what is written to a file does, thereby takes no way to another thread and back. It comes
+/// in a box, in which it goes there: whoever waits here need not have room for it.
 pub async fn to_the_end<T: Send + 'static>(
     tasks: &TaskTracker,
-    work: impl Future<Output = T> + Send + 'static,
+    mut work: Pin<Box<impl Future<Output = T> + Send + 'static>>,
 ) -> Option<T> {
-    let mut work = Box::pin(work);
     let begun = poll_fn(|context| {
         // Whoever panics has said so already, and is not called again.
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
@@ -24,6 +25,20 @@ pub async fn to_the_end<T: Send + 'static>(
         Poll::Ready(done) => done,
         Poll::Pending => tasks.spawn(work).await.ok(),
     }
+}
+
+/// Goes on behind the tasks that are ready to, in whichever thread has nothing else to do. (What yields as tokio has it waits
+/// until its own thread has.)
+pub(crate) async fn behind_others() {
+    let mut has_waited = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 #[cfg(test)]
@@ -37,7 +52,7 @@ mod tests {
     #[tokio::test]
     async fn what_waits_for_nothing_is_done_at_once_and_the_rest_without_whoever_waited() {
         let tasks = TaskTracker::new();
-        assert_eq!(to_the_end(&tasks, async { 7 }).await, Some(7));
+        assert_eq!(to_the_end(&tasks, Box::pin(async { 7 })).await, Some(7));
         assert!(tasks.is_empty(), "it took no task");
 
         let (gate, done) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
@@ -48,7 +63,7 @@ mod tests {
                 done.add_permits(1);
             }
         };
-        let waiting = to_the_end(&tasks, work);
+        let waiting = to_the_end(&tasks, Box::pin(work));
         tokio::select! {
             biased;
             _ = waiting => panic!("the gate is closed"),
@@ -68,7 +83,7 @@ mod tests {
         }
         let tasks = TaskTracker::new();
         for waits in 0..2 {
-            assert_eq!(to_the_end(&tasks, panic_after(waits)).await, None);
+            assert_eq!(to_the_end(&tasks, Box::pin(panic_after(waits))).await, None);
         }
     }
 }

@@ -113,11 +113,15 @@ impl Broker {
         // From before it can be seen: an answer cannot come too early to be noticed.
         let head = self.store.head();
         let by = caller.actor().clone();
-        let opening = self.clone().open_write(workspace, by, proposal, opened);
+        let opening = Box::pin(self.clone().open_write(workspace, by, proposal, opened));
         // To its end: nobody can go away between its being in the ledger and somebody's seeing to it.
         let written = to_the_end(&self.tasks, opening).await;
-        let Written { waiting, ask } = written.ok_or(BrokerError::Stopping)??;
-        let verdict = self.await_verdict(ask, head).await?;
+        let Written {
+            waiting,
+            ask,
+            answered,
+        } = written.ok_or(BrokerError::Stopping)??;
+        let verdict = Box::pin(self.await_verdict(ask, answered, head)).await?;
         waiting.end();
         Ok(verdict)
     }

@@ -145,6 +145,8 @@ impl OpenWork {
 
     /// The writes that wait, in the order in which they came, as `GET /approvals` answers them.
     pub(crate) async fn open_writes(&self, host: &Caller) -> Result<Bytes, Refusal> {
+        // What arrived together with this, and before it, may not have been taken up yet.
+        tokio::task::yield_now().await;
         self.coming.wait().await;
         let seats = self.roster.all();
         let asks = self.broker.open_writes(&host.granted())?;

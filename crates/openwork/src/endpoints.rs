@@ -103,7 +103,7 @@ impl Call {
     }
 }
 
-/// Answers a request that may have to wait.
+/// Answers a request that may have to wait. What takes much room is in a box: no request carries along what others take.
 pub(crate) async fn answer(
     surface: Arc<OpenWork>,
     route: Route,
@@ -117,26 +117,29 @@ pub(crate) async fn answer(
         Route::WhoAmI => identity::who_am_i(&surface, request.headers()).await,
         Route::Versions => identity::versions(&surface, request.headers()).await,
         Route::Tokens => identity::tokens(&surface, request.headers()).await,
-        Route::IssueToken => identity::issue(&surface, request).await,
-        Route::RevokeToken(id) => identity::revoke(&surface, &id, request.headers()).await,
-        Route::Env(env) => environment::answer(&surface, env, request).await,
-        Route::AddWorkspace => registry::add(&surface, request).await,
-        Route::RenameWorkspace(id) => registry::rename(&surface, &id, request).await,
-        Route::RemoveWorkspace(id) => registry::remove(&surface, &id, request.headers()).await,
+        Route::IssueToken => Box::pin(identity::issue(&surface, request)).await,
+        Route::RevokeToken(id) => {
+            Box::pin(identity::revoke(&surface, &id, request.headers())).await
+        }
+        Route::Env(env) => Box::pin(environment::answer(&surface, env, request)).await,
+        Route::AddWorkspace => Box::pin(registry::add(&surface, request)).await,
+        Route::RenameWorkspace(id) => Box::pin(registry::rename(&surface, &id, request)).await,
+        Route::RemoveWorkspace(id) => {
+            Box::pin(registry::remove(&surface, &id, request.headers())).await
+        }
         Route::Activate { workspace } => {
-            overview::activate(&surface, &workspace, request.headers()).await
+            Box::pin(overview::activate(&surface, &workspace, request.headers())).await
         }
         Route::Approvals => approvals::list(&surface, request.headers()).await,
-        Route::Reply { approval } => approvals::reply(&surface, &approval, request).await,
-        // What a write takes is not carried along by every request.
+        Route::Reply { approval } => Box::pin(approvals::reply(&surface, &approval, request)).await,
         Route::Of { workspace, part } => {
             Box::pin(of_workspace(surface, &workspace, part, request)).await
         }
         Route::FileSession { session, act } => {
-            batches::answer(surface, &session, act, request).await
+            Box::pin(batches::answer(surface, &session, act, request)).await
         }
         Route::Proxy { workspace, path } => {
-            proxy::pass(surface, workspace.as_deref(), &path, request).await
+            Box::pin(proxy::pass(surface, workspace.as_deref(), &path, request)).await
         }
     }
 }
@@ -225,5 +228,28 @@ async fn exchanged(call: &Call, exchange: Exchange) -> Result<Response, Refusal>
         Exchange::SessionMessages(id) => sessions::messages(call, &id).await,
         Exchange::SessionSnapshot(id) => sessions::snapshot(call, &id).await,
         Exchange::DeleteSession(id) => sessions::delete(call, &id).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room<A, F>(_: impl FnOnce(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// What is on its way is moved about as a whole: a request that takes much room takes time for it, and drives out of the
+    /// processor's memory what it needs next.
+    #[test]
+    fn a_request_takes_little_room_while_it_is_answered() {
+        let any = room(
+            |(surface, route, request): (Arc<OpenWork>, Route, Request)| {
+                answer(surface, route, request)
+            },
+        );
+        assert!(any <= 2_048, "{any} bytes");
+        let write = room(|call: &'static Call| plugins::add(call));
+        assert!(write <= 4_096, "{write} bytes");
     }
 }

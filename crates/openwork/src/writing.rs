@@ -127,7 +127,7 @@ impl OpenWork {
     ) -> Result<T, Refusal> {
         let surface = Arc::clone(self);
         let (caller, seat) = (caller.clone(), Arc::clone(seat));
-        let carrying = to_the_end(&self.tasks, async move {
+        let carrying = Box::pin(async move {
             let done = match doing.await {
                 Ok(done) => done,
                 Err(refusal) => {
@@ -146,7 +146,8 @@ impl OpenWork {
             recorded.map_err(|error| not_recorded(&error))?;
             Ok(done.value)
         });
-        carrying.await.ok_or_else(panicked)?
+        let carried = to_the_end(&self.tasks, carrying).await;
+        carried.ok_or_else(panicked)?
     }
 
     /// Has on the disk what would be written, while its approval is awaited. Whoever does not await it leaves nothing.

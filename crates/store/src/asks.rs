@@ -9,8 +9,12 @@ pub use answer::Answered;
 pub use open::{NewAsk, Opened};
 
 #[cfg(test)]
+pub(crate) use answer::CLAIM;
+#[cfg(test)]
 pub(crate) use end::NEXT_EXPIRY;
 pub(crate) use end::end_asks_of_run;
+#[cfg(test)]
+pub(crate) use open::ADD;
 
 use countersign_core::ask::{Ask, AskPhase, Subject, Withdrawal};
 use countersign_core::id::{AskId, RunId, SessionId, WorkspaceId};
@@ -62,7 +66,7 @@ pub(crate) async fn ask_in(tx: &mut Tx, id: AskId) -> Result<Option<Ask>, StoreE
 /// The other open asks of a session that an engine drops when one of its permissions is denied.
 pub(crate) async fn open_siblings_in(tx: &mut Tx, ask: &Ask) -> Result<Vec<Ask>, StoreError> {
     const LIST: &str = select_asks!(
-        "WHERE asks.session = $1 AND asks.run = $2 AND asks.state = 'open' AND asks.id <> $3 \
+        "WHERE asks.session || '' = $1 AND asks.run || '' = $2 AND asks.state = 'open' AND asks.id <> $3 \
          ORDER BY asks.id"
     );
     if !matches!(ask.subject, Subject::Permission { .. }) {
@@ -84,8 +88,8 @@ pub(crate) async fn open_siblings_in(tx: &mut Tx, ask: &Ask) -> Result<Vec<Ask>,
     Ok(siblings)
 }
 
-/// The asks in a state, newest first. The condition says in its text which states there may be: a bound value finds no
-/// index that holds some of them only.
+/// The asks in a state, newest first. The condition says in its text which states there may be, as the index does: a bound
+/// value finds no index that holds some of them only.
 macro_rules! by_state {
     ($condition:literal) => {
         select_asks!(
@@ -97,12 +101,25 @@ macro_rules! by_state {
     };
 }
 
-pub(crate) const OPEN: &str = by_state!("asks.state = 'open' AND asks.state = $1");
-pub(crate) const LIVE: &str = by_state!("asks.state IN ('open', 'answered') AND asks.state = $1");
-pub(crate) const OVER: &str =
-    by_state!("asks.state IN ('expired', 'withdrawn', 'undeliverable') AND asks.state = $1");
+pub(crate) const LIVE: &str =
+    by_state!("(asks.state = 'open' OR asks.state = 'answered') AND asks.state = $1");
+pub(crate) const OVER: &str = by_state!(
+    "(asks.state = 'expired' OR asks.state = 'withdrawn' OR asks.state = 'undeliverable') \
+     AND asks.state = $1"
+);
 /// Most are: the next one is found wherever it is looked for.
 pub(crate) const DELIVERED: &str = by_state!("asks.state || '' = $1");
+
+/// The open asks of a session, newest first. They are looked for among all that wait, and so are those of a run: the indexes of
+/// sessions and of runs have what is over as well, so the columns are looked at as expressions, which neither holds.
+pub(crate) const OPEN_OF_SESSION: &str = select_asks!(
+    "WHERE asks.session || '' = $1 AND asks.state = 'open' ORDER BY asks.id DESC LIMIT $2"
+);
+
+/// The asks of a run that can still change.
+pub(crate) const LIVE_OF_RUN: &str = select_asks!(
+    "WHERE asks.run || '' = $1 AND (asks.state = 'open' OR asks.state = 'answered') ORDER BY asks.id"
+);
 
 impl Store {
     /// The ask called `id`.
@@ -164,8 +181,7 @@ impl Store {
             }),
             (None, Some(phase)) => on_db!(&self.db, |connection| {
                 let statement = match phase {
-                    AskPhase::Open => OPEN,
-                    AskPhase::Answered => LIVE,
+                    AskPhase::Open | AskPhase::Answered => LIVE,
                     AskPhase::Delivered => DELIVERED,
                     AskPhase::Expired | AskPhase::Withdrawn | AskPhase::Undeliverable => OVER,
                 };
@@ -191,12 +207,8 @@ impl Store {
 
     /// The open asks of a session, newest first, at most `limit` of them.
     pub async fn open_asks(&self, session: SessionId, limit: i64) -> Result<Vec<Ask>, StoreError> {
-        // The state is part of the text: a bound value does not find the index of what is open.
-        const LIST: &str = select_asks!(
-            "WHERE asks.session = $1 AND asks.state = 'open' ORDER BY asks.id DESC LIMIT $2"
-        );
         let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
-            query(LIST)
+            query(OPEN_OF_SESSION)
                 .bind(session.to_string())
                 .bind(limit)
                 .fetch_all(connection)
@@ -207,11 +219,8 @@ impl Store {
 
     /// The asks of a run that can still change: open, or answered and not yet delivered.
     pub async fn live_asks(&self, run: RunId) -> Result<Vec<Ask>, StoreError> {
-        const LIST: &str = select_asks!(
-            "WHERE asks.run = $1 AND asks.state IN ('open', 'answered') ORDER BY asks.id"
-        );
         let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
-            query(LIST)
+            query(LIVE_OF_RUN)
                 .bind(run.to_string())
                 .fetch_all(connection)
                 .await?
@@ -222,8 +231,7 @@ impl Store {
     /// The asks of a run that were withdrawn last, newest first.
     pub async fn withdrawn_asks(&self, run: RunId, limit: i64) -> Result<Vec<Ask>, StoreError> {
         const LIST: &str = select_asks!(
-            "WHERE asks.run || '' = $1 AND asks.state IN ('expired', 'withdrawn', 'undeliverable') \
-             AND asks.state = 'withdrawn' ORDER BY asks.id DESC LIMIT $2"
+            "WHERE asks.run || '' = $1 AND asks.state = 'withdrawn' ORDER BY asks.id DESC LIMIT $2"
         );
         let rows: Vec<AskRow> = on_db!(&self.db, |connection| {
             query(LIST)
@@ -261,7 +269,7 @@ impl Store {
 
     /// How many asks of a session are open.
     pub async fn count_open_asks(&self, session: SessionId) -> Result<i64, StoreError> {
-        const COUNT: &str = "SELECT COUNT(*) FROM asks WHERE session = $1 AND state = 'open'";
+        const COUNT: &str = "SELECT COUNT(*) FROM asks WHERE session || '' = $1 AND state = 'open'";
         let (count,): (i64,) = on_db!(&self.db, |connection| {
             query(COUNT)
                 .bind(session.to_string())

@@ -79,6 +79,10 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
         include_str!("../migrations/sqlite/0016_answers_by_ask.sql"),
         include_str!("../migrations/postgres/0016_answers_by_ask.sql"),
     ),
+    (
+        include_str!("../migrations/sqlite/0017_few_indexes.sql"),
+        include_str!("../migrations/postgres/0017_few_indexes.sql"),
+    ),
 ];
 
 /// How long a caller waits for a connection before it is told that the store is busy.
@@ -242,6 +246,14 @@ impl Db {
             Self::Postgres(_) => {}
         }
         Ok(())
+    }
+
+    /// Has the event of that number on the disk, with all before it.
+    pub(crate) async fn sync_up_to(&self, event: i64) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(file) if !file.has_synced(event) => Ok(file.sync().await?),
+            Self::Sqlite(_) | Self::Postgres(_) => Ok(()),
+        }
     }
 
     pub(crate) async fn close(&self) {

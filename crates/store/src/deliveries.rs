@@ -189,6 +189,12 @@ pub(crate) async fn give_up_in(
     .await
 }
 
+pub(crate) const SETTLE: &str = "UPDATE deliveries SET state = $2, at = $3, detail = $4 \
+     WHERE ask = $1 AND state IN ('pending', 'sending')";
+/// By its id alone, as [`crate::asks::CLAIM`] has it.
+pub(crate) const MOVE_ASK: &str =
+    "UPDATE asks SET state = $2 WHERE id = $1 AND state || '' = 'answered'";
+
 async fn settle_in(
     write: &mut Write,
     ask: &Ask,
@@ -197,10 +203,6 @@ async fn settle_in(
     detail: Value,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    const SETTLE: &str = "UPDATE deliveries SET state = $2, at = $3, detail = $4 \
-         WHERE ask = $1 AND state IN ('pending', 'sending')";
-    const MOVE_ASK: &str = "UPDATE asks SET state = $2 WHERE id = $1 AND state = 'answered'";
-
     let id = ask.id.to_string();
     let settled = on_tx!(&mut write.tx, |connection| {
         query(SETTLE)

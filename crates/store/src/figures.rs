@@ -127,11 +127,23 @@ impl TryFrom<UnansweredRow> for UnansweredCount {
     }
 }
 
-/// The newest rows of a stretch, of one workspace or of all.
+/// Those of a stretch, of one workspace or of all.
+macro_rules! of_slice {
+    () => {
+        "opened_at >= $1 AND opened_at < $2 AND (CAST($3 AS TEXT) IS NULL OR workspace = $3) "
+    };
+}
+
+/// The newest of them.
 macro_rules! newest_of_slice {
     () => {
-        "opened_at >= $1 AND opened_at < $2 AND (CAST($3 AS TEXT) IS NULL OR workspace = $3) \
-         ORDER BY opened_at DESC LIMIT $4) AS newest "
+        concat!(of_slice!(), newest!())
+    };
+}
+
+macro_rules! newest {
+    () => {
+        "ORDER BY opened_at DESC LIMIT $4) AS newest "
     };
 }
 
@@ -146,13 +158,15 @@ pub(crate) const ANSWERED: &str = concat!(
     "GROUP BY tool, surface, actor, yes) AS counted JOIN actors ON actors.id = counted.actor"
 );
 
-/// Those that were not, and how they stand. The state is looked at as an expression, as the index of them does: by the plain
-/// column SQLite would take the index of all states, and look at every such ask that there ever was.
+/// Those that were not, and how they stand. The state of what is over is looked at as an expression, as the index of them does:
+/// by the plain column SQLite would take the index of states, and look at every such ask that there ever was.
 pub(crate) const UNANSWERED: &str = concat!(
     "SELECT tool, state, COUNT(*) AS asks, \
      SUM(CASE WHEN opened_at <= $5 THEN 1 ELSE 0 END) AS late \
      FROM (SELECT tool, state, opened_at FROM asks \
-     WHERE state || '' IN ('open', 'expired', 'withdrawn') AND ",
+     WHERE (state || '' = 'expired' OR state || '' = 'withdrawn') AND ",
+    of_slice!(),
+    "UNION ALL SELECT tool, state, opened_at FROM asks WHERE state = 'open' AND ",
     newest_of_slice!(),
     "GROUP BY tool, state"
 );

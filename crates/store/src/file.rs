@@ -16,11 +16,12 @@ pub use ground::Ground;
 use crate::file::aside::Pace;
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use countersign_core::digest::Digest;
@@ -40,6 +41,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 const LONG_LOG: c_int = 1_000;
 /// How many statements are kept prepared: more than there are.
 const PREPARED: usize = 256;
+/// Nobody closes what somebody holds.
+const IS_OPEN: &str = "a connection that is held is open";
 
 /// The one connection to the ledger's file.
 #[derive(Debug, Clone)]
@@ -48,6 +51,8 @@ pub(crate) struct LedgerFile {
     patience: Duration,
     /// The log, which has everything that is committed first.
     log: PathBuf,
+    /// The number of the newest event that is known to be on the disk.
+    synced: Arc<AtomicI64>,
 }
 
 #[derive(Debug)]
@@ -60,7 +65,20 @@ struct Line {
     pace: Pace,
     /// What has to be on the disk before what was committed unsynced is.
     grounds: Vec<Ground>,
+    /// How the statements that are always the same take their values.
+    orders: HashMap<Text, Order>,
 }
+
+/// Where a text is that is always the same.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Text {
+    address: usize,
+    length: usize,
+}
+
+/// The numbers of the values of a statement, in the order in which it takes them.
+#[derive(Debug)]
+struct Order(Box<[usize]>);
 
 /// When what is committed is on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +107,7 @@ pub(crate) struct Held(OwnedMutexGuard<Line>);
 pub(crate) struct FileTransaction {
     held: Held,
     commits: Commits,
+    synced: Arc<AtomicI64>,
 }
 
 impl LedgerFile {
@@ -106,11 +125,13 @@ impl LedgerFile {
             heads: Heads::default(),
             pace: Pace::default(),
             grounds: Vec::new(),
+            orders: HashMap::new(),
         };
         Ok(Self {
             line: Arc::new(Mutex::new(line)),
             patience,
             log: log.into(),
+            synced: Arc::default(),
         })
     }
 
@@ -153,7 +174,17 @@ impl LedgerFile {
         let mut held = self.hold().await?;
         // Taking the write lock at once: a reader that becomes a writer could be refused.
         held.say("BEGIN IMMEDIATE")?;
-        Ok(FileTransaction { held, commits })
+        let synced = Arc::clone(&self.synced);
+        Ok(FileTransaction {
+            held,
+            commits,
+            synced,
+        })
+    }
+
+    /// Whether the event of that number is known to be on the disk, with all before it.
+    pub(crate) fn has_synced(&self, event: i64) -> bool {
+        self.synced.load(Ordering::Acquire) >= event
     }
 
     /// Has everything on the disk that was committed, without keeping the connection from anybody.
@@ -193,9 +224,10 @@ impl LedgerFile {
 }
 
 fn connect(path: &Path) -> Result<Connection, rusqlite::Error> {
+    // A new file has pages of half the usual length: a commit of ours changes a little in many, and writes each of them whole.
     // Exclusive before the log is begun: then its index is in our memory and in no file. An answer that was accepted has
     // to survive a power cut: so each commit is synced.
-    const SETTINGS: &str = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; \
+    const SETTINGS: &str = "PRAGMA page_size = 2048; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; \
          PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;";
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -238,8 +270,8 @@ impl Held {
     ) -> Result<u64, DatabaseError> {
         let waits_for_disk = self.connection().is_autocommit();
         let execute = |held: &mut Self| {
-            held.prepared(sql, |statement| {
-                give(statement, values)?;
+            held.prepared(sql, |statement, order| {
+                order.give(statement, values)?;
                 Ok(statement.raw_execute()?)
             })
         };
@@ -276,8 +308,8 @@ impl Held {
         values: &[Value<'_>],
         most: usize,
     ) -> Result<Vec<T>, DatabaseError> {
-        self.prepared(sql, |statement| {
-            give(statement, values)?;
+        self.prepared(sql, |statement, order| {
+            order.give(statement, values)?;
             let places = places(statement, T::COLUMNS)?;
             let mut rows = statement.raw_query();
             let mut found = Vec::new();
@@ -298,12 +330,26 @@ impl Held {
     fn prepared<T>(
         &mut self,
         sql: &Sql,
-        run: impl FnOnce(&mut Statement<'_>) -> Result<T, DatabaseError>,
+        run: impl FnOnce(&mut Statement<'_>, &Order) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
-        let connection = self.connection();
+        let line = &mut *self.0;
+        let connection = line.connection.as_mut().expect(IS_OPEN);
         match sql {
-            Sql::Constant(sql) => run(&mut *connection.prepare_cached(sql)?),
-            Sql::Made(sql) => run(&mut connection.prepare(sql)?),
+            Sql::Constant(sql) => {
+                let mut statement = connection.prepare_cached(sql)?;
+                let text = Text {
+                    address: sql.as_ptr().addr(),
+                    length: sql.len(),
+                };
+                let order = line.orders.entry(text);
+                let order = order.or_insert_with(|| Order::of(&statement));
+                run(&mut statement, order)
+            }
+            Sql::Made(sql) => {
+                let mut statement = connection.prepare(sql)?;
+                let order = Order::of(&statement);
+                run(&mut statement, &order)
+            }
         }
     }
 
@@ -350,23 +396,35 @@ impl Held {
     }
 
     fn connection(&mut self) -> &mut Connection {
-        let connection = self.0.connection.as_mut();
-        // Nobody closes what somebody holds.
-        connection.expect("a connection that is held is open")
+        self.0.connection.as_mut().expect(IS_OPEN)
     }
 }
 
-/// Gives a statement its values. A file numbers parameters as they occur, and knows `$2` by its name.
-fn give(statement: &mut Statement<'_>, values: &[Value<'_>]) -> Result<(), rusqlite::Error> {
-    let count = statement.parameter_count();
-    for index in 1..=count {
-        let name = statement.parameter_name(index);
-        let number = name.and_then(|name| name.strip_prefix('$')?.parse::<usize>().ok());
-        let value = number.and_then(|number| values.get(number.checked_sub(1)?));
-        let missing = rusqlite::Error::InvalidParameterCount(values.len(), count);
-        statement.raw_bind_parameter(index, value.ok_or(missing)?)?;
+impl Order {
+    /// A file numbers parameters as they occur, and knows `$2` by its name.
+    fn of(statement: &Statement<'_>) -> Self {
+        let numbers = (1..=statement.parameter_count()).map(|index| {
+            let name = statement.parameter_name(index);
+            // No value has the number of a parameter that is called otherwise.
+            name.and_then(|name| name.strip_prefix('$')?.parse().ok())
+                .unwrap_or(0)
+        });
+        Self(numbers.collect())
     }
-    Ok(())
+
+    /// Gives a statement its values.
+    fn give(
+        &self,
+        statement: &mut Statement<'_>,
+        values: &[Value<'_>],
+    ) -> Result<(), rusqlite::Error> {
+        for (index, number) in (1..).zip(&self.0) {
+            let value = number.checked_sub(1).and_then(|place| values.get(place));
+            let missing = rusqlite::Error::InvalidParameterCount(values.len(), self.0.len());
+            statement.raw_bind_parameter(index, value.ok_or(missing)?)?;
+        }
+        Ok(())
+    }
 }
 
 /// The places of the columns called `names`.
@@ -420,6 +478,11 @@ impl FileTransaction {
         self.held.empty_log();
         known.audit.extend(heads.audit);
         known.events = heads.events.or(known.events);
+        if self.commits == Commits::Synced
+            && let Some(newest) = known.events
+        {
+            self.synced.fetch_max(newest, Ordering::Release);
+        }
         self.held.0.heads = known;
         Ok(())
     }

@@ -40,26 +40,15 @@ impl Store {
 
     /// Commits `write` and tells everybody who waits for events.
     pub(crate) async fn commit(&self, write: Write) -> Result<(), StoreError> {
-        self.commit_telling(write, || ()).await
-    }
-
-    /// The same; `told` comes first, when it is committed.
-    pub(crate) async fn commit_telling(
-        &self,
-        write: Write,
-        told: impl FnOnce(),
-    ) -> Result<(), StoreError> {
-        let head = write.finish().await?;
-        told();
-        if let Some(head) = head {
+        if let Some(head) = write.finish().await? {
             self.announce(head);
         }
         Ok(())
     }
 
-    /// Commits what need not be on the disk at once, and tells the number of the newest event that is to be announced when
-    /// it is: see [`Store::announce_durably`].
-    pub(crate) async fn commit_unsynced(&self, write: Write) -> Result<Option<i64>, StoreError> {
+    /// Commits `write`, and returns the number of the newest event that the caller is to announce: with [`Store::announce`] if
+    /// it is on the disk, and else with [`Store::announce_durably`].
+    pub(crate) async fn commit_unannounced(&self, write: Write) -> Result<Option<i64>, StoreError> {
         let head = write.finish().await?;
         match &self.db {
             Db::Sqlite(_) => Ok(head),
@@ -78,7 +67,7 @@ impl Store {
         if *self.head.borrow() >= head {
             return;
         }
-        if let Err(error) = self.db.sync().await {
+        if let Err(error) = self.db.sync_up_to(head).await {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "the ledger's log could not be synced"
@@ -92,8 +81,8 @@ impl Store {
         self.db.sync().await
     }
 
-    /// Raises the head; a commit that finishes out of turn cannot lower it.
-    pub(crate) fn announce(&self, head: i64) {
+    /// Tells everybody who waits for events of those up to number `head`. A commit that finishes out of turn cannot lower it.
+    pub fn announce(&self, head: i64) {
         self.head.send_if_modified(|known| {
             let newer = head > *known;
             *known = head.max(*known);

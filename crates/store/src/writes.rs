@@ -184,7 +184,7 @@ impl Store {
         deliver_in(&mut write, ask, evidence, now).await?;
         // It was done, whatever has become of the ask meanwhile.
         write.records(ask.workspace, by, records);
-        self.commit_unsynced(write).await
+        self.commit_unannounced(write).await
     }
 }
 

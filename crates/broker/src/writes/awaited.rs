@@ -6,25 +6,35 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use countersign_core::ask::Ask;
+use countersign_core::ask::{Ask, AskState};
 use countersign_core::id::AskId;
+use tokio::sync::oneshot;
 
 /// The proposals whose proposers wait here, in the order in which they came.
 #[derive(Clone, Default)]
-pub(crate) struct Awaited(Arc<Mutex<BTreeMap<AskId, Stand>>>);
+pub(crate) struct Awaited(Arc<Mutex<BTreeMap<AskId, Proposed>>>);
 
-/// How a proposal stands, as far as it was heard here.
-enum Stand {
+/// A proposal that nobody here has answered.
+struct Proposed {
     /// As it was opened.
-    Open(Arc<Ask>),
-    /// Answered, for its proposer to take.
-    Answered(Arc<Ask>),
+    ask: Arc<Ask>,
+    /// To whoever waits for it: how it stands when it is answered.
+    answered: oneshot::Sender<AskState>,
 }
 
+/// Where it comes how a proposal stands when it is answered, if it is answered here.
+pub(super) type Answered = oneshot::Receiver<AskState>;
+
 impl Awaited {
-    /// Takes note of a proposal that was just opened. Whoever answered it before that is heard of by the events.
-    pub(super) fn begin(&self, ask: &Arc<Ask>) {
-        self.lock().insert(ask.id, Stand::Open(Arc::clone(ask)));
+    /// Takes note of a proposal that was just opened, unless it is over. Whoever answered it before that is heard of by the
+    /// events.
+    pub(super) fn begin(&self, ask: &Arc<Ask>) -> Answered {
+        let (answered, hears) = oneshot::channel();
+        if ask.state == AskState::Open {
+            let ask = Arc::clone(ask);
+            self.lock().insert(ask.id, Proposed { ask, answered });
+        }
+        hears
     }
 
     /// Says that nobody waits for a proposal any more.
@@ -32,43 +42,26 @@ impl Awaited {
         self.lock().remove(&id);
     }
 
-    /// Hands an ask that was answered to the one who waits for it, if that is here.
-    pub(crate) fn hand_over(&self, ask: &Ask) {
-        if let Some(stand) = self.lock().get_mut(&ask.id) {
-            *stand = Stand::Answered(Arc::new(ask.clone()));
-        }
-    }
-
-    /// What was handed over for the one who waits for `id`.
-    pub(super) fn take_answered(&self, id: AskId) -> Option<Arc<Ask>> {
-        let mut stands = self.lock();
-        let answered = match stands.get(&id)? {
-            Stand::Open(_) => return None,
-            Stand::Answered(ask) => Arc::clone(ask),
-        };
-        stands.remove(&id);
-        Some(answered)
+    /// Tells the one who waits for an ask that it was answered. Says whether that is here.
+    pub(crate) fn hand_over(&self, ask: &Ask) -> bool {
+        let proposed = self.lock().remove(&ask.id);
+        proposed.is_some_and(|proposed| proposed.answered.send(ask.state.clone()).is_ok())
     }
 
     /// The proposal called `id`, if nobody here has answered it.
     pub(super) fn open(&self, id: AskId) -> Option<Arc<Ask>> {
-        match self.lock().get(&id)? {
-            Stand::Open(ask) => Some(Arc::clone(ask)),
-            Stand::Answered(_) => None,
-        }
+        let stands = self.lock();
+        stands.get(&id).map(|proposed| Arc::clone(&proposed.ask))
     }
 
     /// Those that nobody here has answered, oldest first.
     pub(super) fn all_open(&self) -> Vec<Arc<Ask>> {
         let stands = self.lock();
-        let open = stands.values().filter_map(|stand| match stand {
-            Stand::Open(ask) => Some(Arc::clone(ask)),
-            Stand::Answered(_) => None,
-        });
+        let open = stands.values().map(|proposed| Arc::clone(&proposed.ask));
         open.collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AskId, Stand>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<AskId, Proposed>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

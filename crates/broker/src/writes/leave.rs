@@ -104,8 +104,11 @@ impl Broker {
                 .mark_written(&ask, &evidence, by, ground.clone(), now);
             broker.announce_later(recording.await?);
             if let Some(ground) = ground {
-                // At once: whoever writes next need not wait for it then.
-                broker.tasks.spawn_blocking(move || ground.lay());
+                // At once: whoever writes next need not wait for it then. Whoever wrote this need not even begin it.
+                let tasks = broker.tasks.clone();
+                broker.tasks.spawn(async move {
+                    tasks.spawn_blocking(move || ground.lay());
+                });
             }
             Ok(())
         })
@@ -127,7 +130,7 @@ impl Broker {
         &self,
         writing: impl Future<Output = Result<(), StoreError>> + Send + 'static,
     ) -> Result<(), BrokerError> {
-        let noted = to_the_end(&self.tasks, writing).await;
+        let noted = to_the_end(&self.tasks, Box::pin(writing)).await;
         // Nothing comes of it only if it panics, or with the end of the runtime.
         Ok(noted.ok_or(BrokerError::Stopping)??)
     }

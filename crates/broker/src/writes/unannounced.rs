@@ -48,7 +48,7 @@ impl Unannounced {
 
 impl Broker {
     /// Has everybody told of what was written down unsynced, up to event number `unannounced`, once it is on the disk.
-    pub(super) fn announce_later(&self, unannounced: Option<i64>) {
+    pub(crate) fn announce_later(&self, unannounced: Option<i64>) {
         let Some(number) = unannounced else { return };
         if !self.writers.unannounced.note(number) {
             return;

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::Broker;
 use crate::error::BrokerError;
+use crate::writes::awaited::Answered;
 use crate::writes::{Leave, Proposal, Verdict};
 
 /// How soon it is tried again to end an ask, while the ledger does not answer.
@@ -27,11 +28,8 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    fn new(broker: Broker, ask: &Arc<Ask>) -> Self {
-        if ask.state == AskState::Open {
-            broker.writers.awaited.begin(ask);
-        }
-        let ask = Some(ask.id);
+    fn new(broker: Broker, ask: AskId) -> Self {
+        let ask = Some(ask);
         Self { broker, ask }
     }
 
@@ -60,6 +58,8 @@ impl Drop for Waiting {
 pub(super) struct Written {
     pub(super) waiting: Waiting,
     pub(super) ask: Arc<Ask>,
+    /// Where it is heard of first, if it is answered here.
+    pub(super) answered: Answered,
 }
 
 impl Broker {
@@ -82,20 +82,27 @@ impl Broker {
         let new = proposal.into_ask(by, &workspace, writer, now);
         let (opened, unannounced) = self.store.open_ask_unannounced(new, now).await?;
         let ask = Arc::new(opened.into_ask());
-        let waiting = Waiting::new(self.clone(), &ask);
+        let answered = self.writers.awaited.begin(&ask);
+        let waiting = Waiting::new(self.clone(), ask.id);
         self.announce_later(unannounced);
         told(&ask);
         if matches!(ask.state, AskState::Withdrawn { .. }) {
             // Another server took this life for ended: the next proposal begins another.
             self.writers.known().remove(&key);
         }
-        Ok(Written { waiting, ask })
+        Ok(Written {
+            waiting,
+            ask,
+            answered,
+        })
     }
 
-    /// Waits until an ask is answered or over. Whatever changed since it was opened is seen by `head`.
+    /// Waits until an ask is answered or over. Whatever changed since it was opened is seen by `head`, and if it is answered
+    /// here, that is told before.
     pub(super) async fn await_verdict(
         &self,
         mut ask: Arc<Ask>,
+        mut answered: Answered,
         mut head: watch::Receiver<i64>,
     ) -> Result<Verdict, BrokerError> {
         let id = ask.id;
@@ -123,6 +130,11 @@ impl Broker {
                 .expires_at
                 .map_or(Duration::MAX, |end| end.since(self.clock.now()));
             tokio::select! {
+                biased;
+                Ok(state) = &mut answered, if !answered.is_terminated() => {
+                    Arc::make_mut(&mut ask).state = state;
+                    continue;
+                }
                 changed = head.changed() => if changed.is_err() { return Err(BrokerError::Stopping) },
                 () = self.writers.ending.cancelled() => {
                     self.let_go(id, &Withdrawal::ServerRestarted).await;
@@ -133,10 +145,7 @@ impl Broker {
             }
             // What changes after this look is seen by the next wait.
             head.mark_unchanged();
-            ask = match self.writers.awaited.take_answered(id) {
-                Some(answered) => answered,
-                None => Arc::new(self.ask_in_ledger(id).await?),
-            };
+            ask = Arc::new(self.ask_in_ledger(id).await?);
         }
     }
 

@@ -35,15 +35,14 @@ pub enum Answered {
 
 impl Store {
     /// Answers an ask that was open a moment ago, as [`Store::answer`] does. What it asks never changes, so that it need
-    /// not be read again. `told` hears of the answered ask when it is durable, and before everybody else does, unless somebody
-    /// came between.
+    /// not be read again. The caller announces the event of that number, if one is returned: whoever waits for this answer
+    /// can be told of it before everybody else.
     pub async fn answer_open(
         &self,
         ask: &Ask,
         answer: Answer,
         now: Timestamp,
-        told: impl FnOnce(&Ask),
-    ) -> Result<Answered, StoreError> {
+    ) -> Result<(Answered, Option<i64>), StoreError> {
         if ask.state == AskState::Open && ask.expires_at.is_none_or(|end| end > now) {
             let mut write = self.write(now).await?;
             hold_run(&mut write.tx, ask.run).await?;
@@ -53,11 +52,11 @@ impl Store {
                     state,
                     ..ask.clone()
                 };
-                self.commit_telling(write, || told(&ask)).await?;
-                return Ok(Answered::Won(ask));
+                let unannounced = self.commit_unannounced(write).await?;
+                return Ok((Answered::Won(ask), unannounced));
             }
         }
-        self.answer(ask.id, answer, now).await
+        Ok((self.answer(ask.id, answer, now).await?, None))
     }
 
     /// Answers an ask in one transaction: the answer, its audit entry, its outbox row, the rule it makes,
@@ -106,9 +105,13 @@ impl Store {
     }
 }
 
+/// Takes an open ask. It is found by its id, which is one row: by an index of what is open there could be several, and SQLite
+/// would write down which before it changes them.
+pub(crate) const CLAIM: &str =
+    "UPDATE asks SET state = 'answered' WHERE id = $1 AND state || '' = 'open'";
+
 /// The compare-and-set: only one transaction ever sees it succeed.
 pub(super) async fn claim(write: &mut Write, id: AskId) -> Result<bool, StoreError> {
-    const CLAIM: &str = "UPDATE asks SET state = 'answered' WHERE id = $1 AND state = 'open'";
     let won = on_tx!(&mut write.tx, |connection| {
         query(CLAIM)
             .bind(id.to_string())

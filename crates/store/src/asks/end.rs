@@ -10,8 +10,8 @@ use countersign_core::time::Timestamp;
 use serde_json::json;
 
 use crate::Store;
-use crate::asks::ask_in;
 use crate::asks::row::{AskRow, select_asks};
+use crate::asks::{LIVE_OF_RUN, ask_in};
 use crate::database::{on_db, on_tx};
 use crate::deliveries::give_up_in;
 use crate::engines::hold_run;
@@ -19,9 +19,10 @@ use crate::error::StoreError;
 use crate::sql::query;
 use crate::write::{COUNTERSIGN, Write, to_json};
 
-/// Asked after every change of the ledger.
+/// Asked after every change of the ledger. The state is looked at as an expression, as the index of ends does: by the plain
+/// column SQLite would look through all that waits.
 pub(crate) const NEXT_EXPIRY: &str =
-    "SELECT MIN(expires_at) FROM asks WHERE state = 'open' AND expires_at IS NOT NULL";
+    "SELECT MIN(expires_at) FROM asks WHERE state || '' = 'open' AND expires_at IS NOT NULL";
 
 impl Store {
     /// Withdraws an open ask; nothing happens to one that is answered or over.
@@ -45,7 +46,7 @@ impl Store {
     /// Ends every ask whose time is up, and puts into the outbox that the engine is to be told no.
     pub async fn expire_due(&self, now: Timestamp) -> Result<usize, StoreError> {
         const DUE: &str = select_asks!(
-            "WHERE asks.state = 'open' AND asks.expires_at <= $1 ORDER BY asks.id LIMIT 100"
+            "WHERE asks.state || '' = 'open' AND asks.expires_at <= $1 ORDER BY asks.id LIMIT 100"
         );
         let mut write = self.write(now).await?;
         let rows: Vec<AskRow> = on_tx!(&mut write.tx, |connection| {
@@ -133,7 +134,7 @@ async fn end_in(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     const END: &str = "UPDATE asks SET state = $2, ended_at = $3, why = $4 \
-         WHERE id = $1 AND state = 'open'";
+         WHERE id = $1 AND state || '' = 'open'";
     let ended = on_tx!(&mut write.tx, |connection| {
         query(END)
             .bind(ask.id.to_string())
@@ -164,12 +165,10 @@ pub(crate) async fn end_asks_of_run(
     (withdrawal, undeliverable): (&Withdrawal, &Undeliverable),
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    const LIVE: &str =
-        select_asks!("WHERE asks.run = $1 AND asks.state IN ('open', 'answered') ORDER BY asks.id");
     const DROP_REST: &str = "UPDATE deliveries SET state = 'undeliverable', at = $2, detail = $3 \
          WHERE state IN ('pending', 'sending') AND ask IN (SELECT id FROM asks WHERE run = $1)";
     let rows: Vec<AskRow> = on_tx!(&mut write.tx, |connection| {
-        query(LIVE)
+        query(LIVE_OF_RUN)
             .bind(run.to_string())
             .fetch_all(connection)
             .await?

@@ -187,7 +187,7 @@ impl Store {
                 .ok_or_else(|| StoreError::corrupt("asks", ask.id, "session"))?;
         }
         let unannounced = if is_proposal {
-            self.commit_unsynced(write).await?
+            self.commit_unannounced(write).await?
         } else {
             self.commit(write).await?;
             None
@@ -256,10 +256,11 @@ async fn known_ask(tx: &mut Tx, run: RunId, native_id: &str) -> Result<Option<As
     row.map(Ask::try_from).transpose()
 }
 
+pub(crate) const ADD: &str = "INSERT INTO asks (id, workspace, door, run, session, native_id, directory, \
+     subject, raw, options, opened_at, expires_at, digest, fingerprint, likeness, previous, tool, state) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'open')";
+
 async fn insert_ask(tx: &mut Tx, ask: &Ask) -> Result<(), StoreError> {
-    const ADD: &str = "INSERT INTO asks (id, workspace, door, run, session, native_id, directory, \
-         subject, raw, options, opened_at, expires_at, digest, fingerprint, likeness, previous, tool, state) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'open')";
     on_tx!(tx, |connection| {
         query(ADD)
             .bind(ask.id.to_string())

@@ -86,7 +86,7 @@ impl Store {
     /// The open asks of a session and of the sessions of its sub-agents, oldest first.
     pub async fn open_asks_of_family(&self, session: SessionId) -> Result<Vec<Ask>, StoreError> {
         const LIST: &str = select_asks!(
-            "WHERE asks.state = 'open' AND asks.session IN ( \
+            "WHERE asks.state = 'open' AND asks.session || '' IN ( \
                  WITH RECURSIVE family (id) AS ( \
                      SELECT id FROM sessions WHERE id = $1 \
                      UNION SELECT sessions.id FROM sessions JOIN family ON sessions.parent = family.id) \

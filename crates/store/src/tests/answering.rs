@@ -2,7 +2,7 @@
 
 use countersign_core::actor::Surface;
 use countersign_core::answer::{Choice, Scope};
-use countersign_core::ask::{Ask, AskState, Withdrawal};
+use countersign_core::ask::{AskState, Withdrawal};
 use countersign_core::event::EventBody;
 use countersign_core::id::AskId;
 
@@ -232,44 +232,39 @@ async fn an_ask_that_was_open_a_moment_ago_is_answered_as_it_is_now() {
         let scene = Scene::new(&store).await;
         let said = says(&scene.bob, Choice::AllowOnce);
         let open = scene.open_command("per_1", "ls").await;
-        let (head, mut heard) = (store.head(), None);
-        let before = *head.borrow();
-        let told = |ask: &Ask| heard = Some((ask.clone(), *head.borrow()));
-        let answering = store.answer_open(&open, said.clone(), at(2), told);
-        let answered = answering.await.unwrap();
+        let before = *store.head().borrow();
+        let answering = store.answer_open(&open, said.clone(), at(2));
+        let (answered, unannounced) = answering.await.unwrap();
         let now = scene.ask(open.id).await;
         assert_eq!(answered, Answered::Won(now.clone()));
-        assert_eq!(heard, Some((now.clone(), before)), "before everybody else");
-        let nobody = |_: &Ask| panic!("nobody has won");
         assert_eq!(now.state.answer(), Some(&said));
+        if let Some(number) = unannounced {
+            assert_eq!(*store.head().borrow(), before, "nobody was told yet");
+            store.announce(number);
+        }
+        assert!(*store.head().borrow() > before);
 
-        let again = store
-            .answer_open(&open, said.clone(), at(3), nobody)
-            .await
-            .unwrap();
-        assert_eq!(again, Answered::Repeated(now.clone()));
+        let again = store.answer_open(&open, said.clone(), at(3)).await.unwrap();
+        assert_eq!(again, (Answered::Repeated(now.clone()), None));
         let late = says(&scene.ada, deny());
-        let late = store.answer_open(&open, late, at(3), nobody).await.unwrap();
-        assert_eq!(late, Answered::Lost(now));
+        let late = store.answer_open(&open, late, at(3)).await.unwrap();
+        assert_eq!(late, (Answered::Lost(now), None));
 
         let withdrawn = scene.open_command("per_2", "ls").await;
         let why = Withdrawal::EngineGone;
         assert!(store.withdraw(withdrawn.id, &why, at(3)).await.unwrap());
-        let over = store
-            .answer_open(&withdrawn, said.clone(), at(4), nobody)
-            .await;
-        assert_eq!(over.unwrap(), Answered::Over(scene.ask(withdrawn.id).await));
+        let over = store.answer_open(&withdrawn, said.clone(), at(4)).await;
+        let as_it_is = Answered::Over(scene.ask(withdrawn.id).await);
+        assert_eq!(over.unwrap(), (as_it_is, None));
 
         let expiring = NewAsk {
             expires_at: Some(at(5)),
             ..scene.command("per_3", "ls")
         };
         let expiring = scene.open(expiring).await;
-        let over = store
-            .answer_open(&expiring, said, at(5), nobody)
-            .await
-            .unwrap();
-        assert_eq!(over, Answered::Over(scene.ask(expiring.id).await));
+        let over = store.answer_open(&expiring, said, at(5)).await.unwrap();
+        let as_it_is = Answered::Over(scene.ask(expiring.id).await);
+        assert_eq!(over, (as_it_is, None));
     })
     .await;
 }

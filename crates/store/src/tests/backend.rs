@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::Store;
 use crate::database::Db;
-use crate::sql::{Query, query};
+use crate::sql::{FromRow, Query, query};
 
 /// Where the tests find a PostgreSQL server.
 const POSTGRES: &str = "COUNTERSIGN_TEST_POSTGRES";
@@ -54,16 +54,28 @@ pub(super) async fn plan_on_file(
     sql: &str,
     bind: impl FnOnce(Query<'static>) -> Query<'static>,
 ) -> Vec<String> {
+    let explain = bind(query(format!("EXPLAIN QUERY PLAN {sql}")));
+    let steps: Vec<(i64, i64, i64, String)> = explained(explain).await;
+    steps.into_iter().map(|(_, _, _, step)| step).collect()
+}
+
+/// The instructions that a file follows to do what `sql` says.
+pub(super) async fn steps_on_file(sql: &str) -> Vec<String> {
+    // More values than there are in any statement.
+    let explain = (0..32).fold(query(format!("EXPLAIN {sql}")), |it, _| it.bind("x"));
+    let steps: Vec<(i64, String)> = explained(explain).await;
+    steps.into_iter().map(|(_, step)| step).collect()
+}
+
+async fn explained<T: FromRow>(explain: Query<'static>) -> Vec<T> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ledger.db");
     let store = Store::open_sqlite(&path).await.unwrap();
     let Db::Sqlite(file) = &store.db else {
         panic!("it is a file")
     };
-    let explain = bind(query(format!("EXPLAIN QUERY PLAN {sql}")));
     let mut held = file.hold().await.unwrap();
-    let steps: Vec<(i64, i64, i64, String)> = explain.fetch_all(&mut held).await.unwrap();
-    steps.into_iter().map(|(_, _, _, step)| step).collect()
+    explain.fetch_all(&mut held).await.unwrap()
 }
 
 /// Runs `body` with the address of an empty PostgreSQL schema, if a server is named.
