@@ -8,12 +8,11 @@ use countersign_core::ask::{Ask, AskState, Door, Subject};
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{AskId, SessionId, WorkspaceId};
 use countersign_core::rule;
-use countersign_store::{Answered, AskFilter};
+use countersign_store::{Answered, AnsweredOpen, AskFilter};
 
 use crate::Broker;
 use crate::acp;
 use crate::error::BrokerError;
-use crate::unstoppable::behind_others;
 
 /// More open asks of one session than anybody looks at.
 const SIBLING_LIMIT: i64 = 200;
@@ -106,18 +105,21 @@ impl Broker {
             rule: None,
         };
         let id = ask.id;
-        let (answered, unannounced) = self.store.answer_open(ask, answer, now).await?;
-        if let Answered::Won(ask) = &answered {
-            if self.writers.awaited.hand_over(ask) {
-                // Whoever waits for it has it, and goes on before anybody else.
-                self.announce_later(unannounced);
-                behind_others().await;
-            } else if let Some(number) = unannounced {
-                self.store.announce(number);
-            }
-            tracing::info!(ask.id = %id, actor.id = %caller.actor().id, "ask `{id}` was answered");
+        let (state, unannounced) = match self.store.answer_open(ask, answer, now).await? {
+            AnsweredOpen::Won { state, unannounced } => (state, unannounced),
+            AnsweredOpen::Late(answered) => return Ok(answered),
+        };
+        if self.writers.awaited.hand_over(id, &state) {
+            // Whoever waits for it has it, and goes on before everybody else hears of it.
+            self.announce_later(unannounced);
+        } else if let Some(number) = unannounced {
+            self.store.announce(number);
         }
-        Ok(answered)
+        tracing::info!(ask.id = %id, actor.id = %caller.actor().id, "ask `{id}` was answered");
+        Ok(Answered::Won(Ask {
+            state,
+            ..ask.clone()
+        }))
     }
 
     /// The ask that the engine of `workspace` calls `native_id`. Its announcement may be on its way: it is waited for, but

@@ -27,20 +27,6 @@ pub async fn to_the_end<T: Send + 'static>(
     }
 }
 
-/// Goes on behind the tasks that are ready to, in whichever thread has nothing else to do. (What yields as tokio has it waits
-/// until its own thread has.)
-pub(crate) async fn behind_others() {
-    let mut has_waited = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut has_waited, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

@@ -72,6 +72,25 @@ fn file_to_read<'a>(
     (is_private && is_file).then_some(address(start)?..address(end)?)
 }
 
+/// Has threads share the places from which memory is handed out, two to one at the most. Each is asked of the system in steps of
+/// a page, one call each, and a server that starts with one for every thread makes a thousand of them before it is ready.
+/// Before any thread is started.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "the allocator is C's")]
+pub(crate) fn share_memory() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let places = std::ffi::c_int::try_from(threads / 2).unwrap_or(1).max(1);
+    // SAFETY: it takes numbers, and nobody else calls it at the same time: no thread was started.
+    let is_set = unsafe { libc::mallopt(libc::M_ARENA_MAX, places) };
+    if is_set == 0 {
+        tracing::debug!("the allocator does not take it");
+    }
+}
+
+/// Does nothing: these allocators have no such places, or cannot be told.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn share_memory() {}
+
 #[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;

@@ -57,6 +57,7 @@ fn main() -> ExitCode {
     let mut runtime = if matches!(arguments.command, Command::Client(_)) {
         tokio::runtime::Builder::new_current_thread()
     } else {
+        footprint::share_memory();
         tokio::runtime::Builder::new_multi_thread()
     };
     let runtime = match runtime.enable_all().build() {

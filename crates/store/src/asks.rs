@@ -5,7 +5,7 @@ mod end;
 mod open;
 mod row;
 
-pub use answer::Answered;
+pub use answer::{Answered, AnsweredOpen};
 pub use open::{NewAsk, Opened};
 
 #[cfg(test)]
@@ -132,6 +132,18 @@ impl Store {
                 .await?
         });
         row.map(Ask::try_from).transpose()
+    }
+
+    /// Whether the ask called `id` is open.
+    pub async fn is_open(&self, id: AskId) -> Result<bool, StoreError> {
+        const COUNT: &str = "SELECT COUNT(*) FROM asks WHERE id = $1 AND state = 'open'";
+        let (open,): (i64,) = on_db!(&self.db, |connection| {
+            query(COUNT)
+                .bind(id.to_string())
+                .fetch_one(connection)
+                .await?
+        });
+        Ok(open > 0)
     }
 
     /// The ask that the engine of `run` calls `native_id`.

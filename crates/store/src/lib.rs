@@ -38,7 +38,7 @@ mod writes;
 mod tests;
 
 pub use alarms::{Alarm, NewAlarm};
-pub use asks::{Answered, AskFilter, NewAsk, Opened};
+pub use asks::{Answered, AnsweredOpen, AskFilter, NewAsk, Opened};
 pub use attachments::Attached;
 pub use audit::{ChainVerdict, Record};
 pub use bridges::{BridgeMessage, BridgeThread, ChatPlace, Inbound, NewBridgeMessage, NewInbound};

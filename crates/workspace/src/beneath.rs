@@ -135,7 +135,7 @@ impl Root {
     pub fn replace(&self, path: &Path, content: &[u8]) -> Result<(), BeneathError> {
         let fresh = Fresh::make(self, path)?;
         fresh.fill(content)?;
-        fresh.put_in_place(Target::Any)?.settle();
+        drop(fresh.put_in_place(Target::Any)?.settle());
         Ok(())
     }
 
@@ -143,7 +143,7 @@ impl Root {
     pub fn create(&self, path: &Path, content: &[u8]) -> Result<(), BeneathError> {
         let fresh = Fresh::make(self, path)?;
         fresh.fill(content)?;
-        fresh.put_in_place(Target::New)?.settle();
+        drop(fresh.put_in_place(Target::New)?.settle());
         Ok(())
     }
 

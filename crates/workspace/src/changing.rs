@@ -63,7 +63,7 @@ impl Workspace {
     /// What has come about meanwhile is not done again. What was prepared is put in place if it is what is to be written.
     pub fn apply(&self, plan: &Plan, prepared: Prepared) -> Result<Applied, ApplyError> {
         let (applied, names) = self.apply_unsettled(plan, prepared)?;
-        names.settle();
+        drop(names.settle());
         Ok(applied)
     }
 
@@ -124,7 +124,7 @@ impl Workspace {
         let prepared = Prepared::default();
         let (plan, applied, names) = self.change_alone(change, prepared, |_| Ok(()))?;
         drop(alone);
-        names.settle();
+        drop(names.settle());
         Ok((plan, applied))
     }
 
@@ -134,7 +134,7 @@ impl Workspace {
         let _alone = writer.lock().unwrap_or_else(PoisonError::into_inner);
         match write::write(self, files, &mut Prepared::default())? {
             Wrote::All(names) => {
-                names.settle();
+                drop(names.settle());
                 Ok(digest(files))
             }
             Wrote::OthersDid => Err(ApplyError::Changed),

@@ -42,10 +42,10 @@ impl Awaited {
         self.lock().remove(&id);
     }
 
-    /// Tells the one who waits for an ask that it was answered. Says whether that is here.
-    pub(crate) fn hand_over(&self, ask: &Ask) -> bool {
-        let proposed = self.lock().remove(&ask.id);
-        proposed.is_some_and(|proposed| proposed.answered.send(ask.state.clone()).is_ok())
+    /// Tells the one who waits for an ask that it was answered, and stands so now. Says whether that is here.
+    pub(crate) fn hand_over(&self, id: AskId, state: &AskState) -> bool {
+        let proposed = self.lock().remove(&id);
+        proposed.is_some_and(|proposed| proposed.answered.send(state.clone()).is_ok())
     }
 
     /// The proposal called `id`, if nobody here has answered it.

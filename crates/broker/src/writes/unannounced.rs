@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::Broker;
 
 /// How long somebody else's write is waited for.
-const NEXT_WRITE: Duration = Duration::from_millis(2);
+const NEXT_WRITE: Duration = Duration::from_millis(5);
 
 /// What is to be told.
 #[derive(Clone, Default)]

@@ -145,7 +145,10 @@ impl Broker {
             }
             // What changes after this look is seen by the next wait.
             head.mark_unchanged();
-            ask = Arc::new(self.ask_in_ledger(id).await?);
+            // Most of what happens meanwhile happens to others.
+            if !self.store.is_open(id).await? {
+                ask = Arc::new(self.ask_in_ledger(id).await?);
+            }
         }
     }
 

@@ -33,30 +33,41 @@ pub enum Answered {
     Missing,
 }
 
+/// What happened to an answer to an ask that was open a moment ago.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
+pub enum AnsweredOpen {
+    /// It stands, and is on its way.
+    Won {
+        /// How the ask stands now.
+        state: AskState,
+        /// The number of the event that the caller is to announce, if it was not announced.
+        unannounced: Option<i64>,
+    },
+    /// It was not open any more, and was answered as it is now.
+    Late(Answered),
+}
+
 impl Store {
     /// Answers an ask that was open a moment ago, as [`Store::answer`] does. What it asks never changes, so that it need
-    /// not be read again. The caller announces the event of that number, if one is returned: whoever waits for this answer
-    /// can be told of it before everybody else.
+    /// not be read again. It is the caller who announces it: whoever waits for this answer can be told before everybody else.
     pub async fn answer_open(
         &self,
         ask: &Ask,
         answer: Answer,
         now: Timestamp,
-    ) -> Result<(Answered, Option<i64>), StoreError> {
+    ) -> Result<AnsweredOpen, StoreError> {
         if ask.state == AskState::Open && ask.expires_at.is_none_or(|end| end > now) {
             let mut write = self.write(now).await?;
             hold_run(&mut write.tx, ask.run).await?;
             if claim(&mut write, ask.id).await? {
                 let state = record_answer(&mut write, ask, answer, now).await?;
-                let ask = Ask {
-                    state,
-                    ..ask.clone()
-                };
                 let unannounced = self.commit_unannounced(write).await?;
-                return Ok((Answered::Won(ask), unannounced));
+                return Ok(AnsweredOpen::Won { state, unannounced });
             }
         }
-        Ok((self.answer(ask.id, answer, now).await?, None))
+        let answered = self.answer(ask.id, answer, now).await?;
+        Ok(AnsweredOpen::Late(answered))
     }
 
     /// Answers an ask in one transaction: the answer, its audit entry, its outbox row, the rule it makes,

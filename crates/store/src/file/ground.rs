@@ -9,21 +9,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone)]
 pub struct Ground(Arc<Mutex<Option<Laying>>>);
 
-/// Has it on the disk.
-type Laying = Box<dyn FnOnce() + Send>;
+/// Has it on the disk, and returns what is not needed any more.
+type Laying = Box<dyn FnOnce() -> Box<dyn Send> + Send>;
 
 impl Ground {
-    /// Ground that `lay` has on the disk, and waits for that.
-    pub fn new(lay: impl FnOnce() + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new(Some(Box::new(lay)))))
+    /// Ground that `lay` has on the disk, and waits for that. What it returns is let go when nobody waits any more.
+    pub fn new<T: Send + 'static>(lay: impl FnOnce() -> T + Send + 'static) -> Self {
+        let laying: Laying = Box::new(move || Box::new(lay()));
+        Self(Arc::new(Mutex::new(Some(laying))))
     }
 
     /// Has it on the disk, if it is not.
     pub fn lay(&self) {
         let mut laying = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lay) = laying.take() {
-            lay();
-        }
+        let left = laying.take().map(|lay| lay());
+        drop(laying);
+        drop(left);
     }
 }
 

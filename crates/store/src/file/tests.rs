@@ -1,6 +1,6 @@
 //! One connection, and transactions that are whole whatever becomes of those who began them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::task::{Context, Waker};
 
 use super::*;

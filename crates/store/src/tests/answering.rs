@@ -8,7 +8,7 @@ use countersign_core::id::AskId;
 
 use super::backend::each_backend;
 use super::scene::{Scene, always, announced, at, deny, says};
-use crate::{Answered, NewAsk};
+use crate::{Answered, AnsweredOpen, NewAsk};
 
 #[tokio::test]
 async fn the_first_answer_stands_and_is_in_the_outbox_and_the_audit() {
@@ -234,9 +234,11 @@ async fn an_ask_that_was_open_a_moment_ago_is_answered_as_it_is_now() {
         let open = scene.open_command("per_1", "ls").await;
         let before = *store.head().borrow();
         let answering = store.answer_open(&open, said.clone(), at(2));
-        let (answered, unannounced) = answering.await.unwrap();
+        let AnsweredOpen::Won { state, unannounced } = answering.await.unwrap() else {
+            panic!("nobody else answers")
+        };
         let now = scene.ask(open.id).await;
-        assert_eq!(answered, Answered::Won(now.clone()));
+        assert_eq!(now.state, state);
         assert_eq!(now.state.answer(), Some(&said));
         if let Some(number) = unannounced {
             assert_eq!(*store.head().borrow(), before, "nobody was told yet");
@@ -245,17 +247,18 @@ async fn an_ask_that_was_open_a_moment_ago_is_answered_as_it_is_now() {
         assert!(*store.head().borrow() > before);
 
         let again = store.answer_open(&open, said.clone(), at(3)).await.unwrap();
-        assert_eq!(again, (Answered::Repeated(now.clone()), None));
+        let repeated = Answered::Repeated(now.clone());
+        assert_eq!(again, AnsweredOpen::Late(repeated));
         let late = says(&scene.ada, deny());
         let late = store.answer_open(&open, late, at(3)).await.unwrap();
-        assert_eq!(late, (Answered::Lost(now), None));
+        assert_eq!(late, AnsweredOpen::Late(Answered::Lost(now)));
 
         let withdrawn = scene.open_command("per_2", "ls").await;
         let why = Withdrawal::EngineGone;
         assert!(store.withdraw(withdrawn.id, &why, at(3)).await.unwrap());
         let over = store.answer_open(&withdrawn, said.clone(), at(4)).await;
         let as_it_is = Answered::Over(scene.ask(withdrawn.id).await);
-        assert_eq!(over.unwrap(), (as_it_is, None));
+        assert_eq!(over.unwrap(), AnsweredOpen::Late(as_it_is));
 
         let expiring = NewAsk {
             expires_at: Some(at(5)),
@@ -264,7 +267,7 @@ async fn an_ask_that_was_open_a_moment_ago_is_answered_as_it_is_now() {
         let expiring = scene.open(expiring).await;
         let over = store.answer_open(&expiring, said, at(5)).await.unwrap();
         let as_it_is = Answered::Over(scene.ask(expiring.id).await);
-        assert_eq!(over, (as_it_is, None));
+        assert_eq!(over, AnsweredOpen::Late(as_it_is));
     })
     .await;
 }

@@ -63,7 +63,7 @@ pub(crate) struct Placed {
     fresh: Fresh,
     /// The file that was there, held for as long: what it took on the disk is given back when nobody has it any more, and
     /// a disk may take its time for that.
-    _former: Option<OwnedFd>,
+    former: Option<OwnedFd>,
 }
 
 /// Where a file is to go.
@@ -211,19 +211,20 @@ impl Fresh {
         self.is_in_place = true;
         Ok(Placed {
             fresh: self,
-            _former: former,
+            former,
         })
     }
 }
 
 impl Placed {
-    /// Has it on the disk that the file is in its place, and tidies up there.
-    pub(crate) fn settle(self) {
+    /// Has it on the disk that the file is in its place, and tidies up there. Returns the file that was there.
+    pub(crate) fn settle(self) -> Option<OwnedFd> {
         let parent = &self.fresh.place.parent;
         sync(parent);
         if self.fresh.spare.is_none() {
             sweep(parent, ABANDONED);
         }
+        self.former
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every new content is on the disk under another name before the first file is touched; from then on there are only
 //! renames and deletions. If one fails, those before it are put back.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use crate::beneath::{BeneathError, Fresh, Placed, Root, Target};
@@ -28,9 +29,11 @@ pub(super) enum Wrote {
 pub struct Names(Vec<Placed>);
 
 impl Names {
-    /// Has them on the disk. Until then a power cut may bring back what was there before, whole.
-    pub fn settle(self) {
-        self.0.into_iter().for_each(Placed::settle);
+    /// Has them on the disk. Until then a power cut may bring back what was there before, whole. What is returned holds the files
+    /// that were there: a disk may take its time to get back what they took.
+    pub fn settle(self) -> impl Send + use<> {
+        let former: Vec<OwnedFd> = self.0.into_iter().filter_map(Placed::settle).collect();
+        former
     }
 }
 
