@@ -116,6 +116,10 @@ pub(crate) const OPEN_OF_SESSION: &str = select_asks!(
     "WHERE asks.session || '' = $1 AND asks.state = 'open' ORDER BY asks.id DESC LIMIT $2"
 );
 
+/// How many asks of a session were withdrawn for a reason: as an expression, or all would be looked at that ever were withdrawn.
+pub(crate) const FALLEN: &str =
+    "SELECT COUNT(*) FROM asks WHERE session = $1 AND state || '' = 'withdrawn' AND why = $2";
+
 /// The asks of a run that can still change.
 pub(crate) const LIVE_OF_RUN: &str = select_asks!(
     "WHERE asks.run || '' = $1 AND (asks.state = 'open' OR asks.state = 'answered') ORDER BY asks.id"
@@ -257,11 +261,9 @@ impl Store {
 
     /// How many asks fell with the denial of `ask`.
     pub async fn count_fallen_with(&self, ask: &Ask) -> Result<i64, StoreError> {
-        const COUNT: &str =
-            "SELECT COUNT(*) FROM asks WHERE session = $1 AND state = 'withdrawn' AND why = $2";
         let why = to_json(&Withdrawal::SiblingDenied { sibling: ask.id });
         let (count,): (i64,) = on_db!(&self.db, |connection| {
-            query(COUNT)
+            query(FALLEN)
                 .bind(ask.session.to_string())
                 .bind(why)
                 .fetch_one(connection)

@@ -191,7 +191,7 @@ pub(crate) async fn give_up_in(
 
 pub(crate) const SETTLE: &str = "UPDATE deliveries SET state = $2, at = $3, detail = $4 \
      WHERE ask = $1 AND state IN ('pending', 'sending')";
-/// By its id alone, as [`crate::asks::CLAIM`] has it.
+/// By its id alone, as an ask is claimed.
 pub(crate) const MOVE_ASK: &str =
     "UPDATE asks SET state = $2 WHERE id = $1 AND state || '' = 'answered'";
 

@@ -8,15 +8,17 @@ mod aside;
 mod gathered;
 mod ground;
 mod log_files;
+mod order;
 mod tables;
 
 pub(crate) use aside::aside;
 pub use ground::Ground;
 
 use crate::file::aside::Pace;
+use crate::file::order::{Order, Orders};
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -66,19 +68,8 @@ struct Line {
     /// What has to be on the disk before what was committed unsynced is.
     grounds: Vec<Ground>,
     /// How the statements that are always the same take their values.
-    orders: HashMap<Text, Order>,
+    orders: Orders,
 }
-
-/// Where a text is that is always the same.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Text {
-    address: usize,
-    length: usize,
-}
-
-/// The numbers of the values of a statement, in the order in which it takes them.
-#[derive(Debug)]
-struct Order(Box<[usize]>);
 
 /// When what is committed is on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +116,7 @@ impl LedgerFile {
             heads: Heads::default(),
             pace: Pace::default(),
             grounds: Vec::new(),
-            orders: HashMap::new(),
+            orders: Orders::default(),
         };
         Ok(Self {
             line: Arc::new(Mutex::new(line)),
@@ -337,12 +328,7 @@ impl Held {
         match sql {
             Sql::Constant(sql) => {
                 let mut statement = connection.prepare_cached(sql)?;
-                let text = Text {
-                    address: sql.as_ptr().addr(),
-                    length: sql.len(),
-                };
-                let order = line.orders.entry(text);
-                let order = order.or_insert_with(|| Order::of(&statement));
+                let order = line.orders.of(sql, &statement);
                 run(&mut statement, order)
             }
             Sql::Made(sql) => {
@@ -400,33 +386,6 @@ impl Held {
     }
 }
 
-impl Order {
-    /// A file numbers parameters as they occur, and knows `$2` by its name.
-    fn of(statement: &Statement<'_>) -> Self {
-        let numbers = (1..=statement.parameter_count()).map(|index| {
-            let name = statement.parameter_name(index);
-            // No value has the number of a parameter that is called otherwise.
-            name.and_then(|name| name.strip_prefix('$')?.parse().ok())
-                .unwrap_or(0)
-        });
-        Self(numbers.collect())
-    }
-
-    /// Gives a statement its values.
-    fn give(
-        &self,
-        statement: &mut Statement<'_>,
-        values: &[Value<'_>],
-    ) -> Result<(), rusqlite::Error> {
-        for (index, number) in (1..).zip(&self.0) {
-            let value = number.checked_sub(1).and_then(|place| values.get(place));
-            let missing = rusqlite::Error::InvalidParameterCount(values.len(), self.0.len());
-            statement.raw_bind_parameter(index, value.ok_or(missing)?)?;
-        }
-        Ok(())
-    }
-}
-
 /// The places of the columns called `names`.
 fn places(statement: &Statement<'_>, names: &[&str]) -> Result<Vec<usize>, rusqlite::Error> {
     let count = statement.column_count();
@@ -478,8 +437,9 @@ impl FileTransaction {
         self.held.empty_log();
         known.audit.extend(heads.audit);
         known.events = heads.events.or(known.events);
+        // One that wrote nothing syncs nothing: then nothing before it is on the disk either.
         if self.commits == Commits::Synced
-            && let Some(newest) = known.events
+            && let Some(newest) = heads.events
         {
             self.synced.fetch_max(newest, Ordering::Release);
         }

@@ -35,7 +35,8 @@ const ATTEMPTS: usize = 8;
 /// Which workspaces are being changed, so that each is changed by one at a time, whoever made the [`Workspace`].
 static WRITERS: LazyLock<Mutex<HashMap<Whose, Weak<Mutex<()>>>>> = LazyLock::new(Mutex::default);
 
-/// What is changed by one at a time.
+/// What is changed by one at a time. Whoever finds other files than were looked at writes nothing: so it does no harm if
+/// another folder comes into the place of this one while somebody waits.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Whose {
     /// A folder, by whichever path: its device and its number there.

@@ -278,6 +278,28 @@ async fn what_need_not_be_synced_outlives_the_process_and_everything_else_is_syn
 }
 
 #[tokio::test]
+async fn an_event_is_on_the_disk_with_the_next_commit_that_writes_and_with_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(&directory).await;
+    let heads = |event| Heads {
+        events: Some(event),
+        ..Heads::default()
+    };
+    let mut unsynced = file.begin_unsynced().await.unwrap();
+    add(unsynced.held(), 1).await;
+    unsynced.commit(heads(1)).unwrap();
+    assert!(!file.has_synced(1));
+    let nothing = file.begin().await.unwrap();
+    let committing = async { nothing.commit(Heads::default()).unwrap() };
+    assert_eq!(syncs(committing).await, 0, "there is nothing to write");
+    assert!(!file.has_synced(1));
+    let mut synced = file.begin().await.unwrap();
+    add(synced.held(), 2).await;
+    synced.commit(heads(2)).unwrap();
+    assert!(file.has_synced(2) && !file.has_synced(3));
+}
+
+#[tokio::test]
 async fn a_commit_that_writes_its_own_pages_again_is_whole_as_well() {
     const GROW: &str =
         "PRAGMA cache_size = 4; CREATE TABLE large (number INTEGER PRIMARY KEY, text TEXT);";

@@ -7,7 +7,9 @@ use countersign_core::event::{EnginePhase, EventBody};
 
 use super::backend::{each_backend, plan_on_file, steps_on_file};
 use super::scene::{Scene, announced, at, says};
-use crate::asks::{ADD, CLAIM, DELIVERED, LIVE, LIVE_OF_RUN, NEXT_EXPIRY, OPEN_OF_SESSION, OVER};
+use crate::asks::{
+    ADD, CLAIM, DELIVERED, FALLEN, LIVE, LIVE_OF_RUN, NEXT_EXPIRY, OPEN_OF_SESSION, OVER,
+};
 use crate::deliveries::{MOVE_ASK, SETTLE};
 use crate::{Answered, NewAsk};
 
@@ -78,13 +80,18 @@ async fn asks_in_a_state_are_found_newest_first_without_a_look_at_the_others() {
 }
 
 #[tokio::test]
-async fn what_waits_of_a_session_or_a_run_is_found_among_what_waits() {
+async fn what_waits_is_found_among_what_waits_and_what_fell_in_its_session() {
     for (sql, wanted) in [
         (
             OPEN_OF_SESSION,
             "SEARCH asks USING INDEX asks_live (state=?)",
         ),
         (LIVE_OF_RUN, "SEARCH asks USING INDEX asks_live (state=?)"),
+        // Of what is over there is much: what belongs to a session is found by that.
+        (
+            FALLEN,
+            "SEARCH asks USING INDEX asks_by_session (session=?)",
+        ),
     ] {
         let plan = plan_on_file(sql, |explain| explain.bind("x").bind(1_i64)).await;
         assert!(plan.iter().any(|step| step == wanted), "{plan:?}");
