@@ -137,13 +137,7 @@ macro_rules! of_slice {
 /// The newest of them.
 macro_rules! newest_of_slice {
     () => {
-        concat!(of_slice!(), newest!())
-    };
-}
-
-macro_rules! newest {
-    () => {
-        "ORDER BY opened_at DESC LIMIT $4) AS newest "
+        concat!(of_slice!(), "ORDER BY opened_at DESC LIMIT $4) AS newest ")
     };
 }
 
