@@ -54,9 +54,9 @@ pub enum BrokerError {
     /// The workspace's engine cannot be talked to now.
     #[error("{0}")]
     EngineUnavailable(String),
-    /// The engine did not do it.
-    #[error("the engine did not do it")]
-    Engine(#[source] ClientError),
+    /// A call to the engine failed.
+    #[error(transparent)]
+    Engine(ClientError),
     /// The server ends, and with it everything that waits.
     #[error("the server is stopping; ask again when it is back")]
     Stopping,

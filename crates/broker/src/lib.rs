@@ -16,6 +16,7 @@ mod earlier;
 mod error;
 mod expiry;
 mod figures;
+mod follow_up;
 mod jobs;
 mod kept;
 mod live;

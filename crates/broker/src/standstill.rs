@@ -18,6 +18,8 @@ pub(crate) enum Step {
     Ask,
     /// An answer is sent.
     Answer,
+    /// An answer is noted as delivered, together with what follows it.
+    Delivery,
     /// The engine's last message is taken in, which ends the turn.
     LastMessage,
     /// Its result is written.
@@ -96,6 +98,7 @@ mod real {
             Step::Prompt => "prompt",
             Step::Ask => "ask",
             Step::Answer => "answer",
+            Step::Delivery => "delivery",
             Step::LastMessage => "last-message",
             Step::Result => "result",
         }

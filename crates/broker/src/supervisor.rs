@@ -8,6 +8,7 @@ mod earlier;
 mod engine;
 mod flights;
 mod foreign;
+mod held;
 mod intake;
 mod lookout;
 mod offers;
@@ -15,6 +16,7 @@ mod reconcile;
 mod run;
 mod session;
 mod turn;
+mod turn_end;
 mod unended;
 mod unheard;
 mod usage;
@@ -327,3 +329,6 @@ impl Supervisor {
             .any(|keeper| tree::descends_from(pid, *keeper).unwrap_or(true))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,6 +85,11 @@ pub enum Undeliverable {
         /// What it said.
         message: String,
     },
+    /// The engine was told again and again, and never confirmed it; its turn was stopped.
+    Unconfirmed {
+        /// What happened to the last try.
+        message: String,
+    },
     /// The write was allowed and could not be done.
     NotWritten {
         /// Why.
@@ -112,6 +117,9 @@ impl Undeliverable {
             }
             Self::TurnCancelled => "the turn was cancelled before the answer reached it".to_owned(),
             Self::Refused { message } => format!("the engine refused the answer: {message}"),
+            Self::Unconfirmed { message } => {
+                format!("the engine never confirmed the answer, so its turn was stopped: {message}")
+            }
             Self::NotWritten { message } => format!("it could not be written: {message}"),
             Self::ClientGone => {
                 "the client that proposed it went away before anything was written".to_owned()

@@ -5,6 +5,7 @@
 
 mod ask;
 mod client;
+mod client_error;
 mod command;
 mod delegation;
 mod endpoint;
@@ -19,7 +20,8 @@ mod wire;
 
 pub use crate::ask::EngineAsk;
 pub use ask::{permission_ask, question_ask};
-pub use client::{ClientError, Opencode, Replied, Reply};
+pub use client::{Opencode, Replied, Reply};
+pub use client_error::ClientError;
 pub use command::Command;
 pub use delegation::{Agent, AgentRule, AgentVerdict};
 pub use endpoint::Endpoint;

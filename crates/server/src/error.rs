@@ -190,7 +190,7 @@ impl From<BrokerError> for ApiError {
             BrokerError::EngineUnavailable(message) => Self::unavailable(message),
             BrokerError::Stopping => Self::unavailable(error.to_string()),
             BrokerError::Engine(cause) => {
-                let refusal = Self::unavailable(format!("the engine did not do it: {cause}"));
+                let refusal = Self::unavailable(cause.sentence());
                 Self {
                     failure: Some(Failure(Arc::new(cause))),
                     ..refusal

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::actor::Actor;
 use countersign_core::ask::{Ask, AskPhase};
 use countersign_core::delivery::{Evidence, Undeliverable};
 use countersign_core::event::EventBody;
@@ -14,7 +15,8 @@ use crate::asks::{AskRow, ask_in, select_asks};
 use crate::database::{on_db, on_tx};
 use crate::error::StoreError;
 use crate::sql::query;
-use crate::write::{COUNTERSIGN, Write, to_json};
+use crate::turns::{NewTurn, begin_turn_in};
+use crate::write::{COUNTERSIGN, Write, name_in_audit, to_json};
 
 /// How many parcels that were never sent are looked at at once. Each look has its price, and only a few are under way
 /// at the same time.
@@ -123,12 +125,28 @@ impl Store {
         evidence: &Evidence,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
+        self.mark_delivered_before(ask, evidence, None, now).await
+    }
+
+    /// The same. What the engine is to be told after it is a turn that begins in the same transaction, said by the actor
+    /// that comes with it: a server that is killed loses both or neither.
+    pub async fn mark_delivered_before(
+        &self,
+        ask: AskId,
+        evidence: &Evidence,
+        follow_up: Option<(NewTurn, Actor)>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         let mut write = self.write(now).await?;
         let Some(ask) = ask_in(&mut write.tx, ask).await? else {
             return Ok(false);
         };
         let settled = deliver_in(&mut write, &ask, evidence, now).await?;
         if settled {
+            if let Some((turn, by)) = follow_up {
+                let by = (&*by.id.to_string(), &*name_in_audit(&by));
+                begin_turn_in(&mut write, ask.workspace, turn, &[], by, now).await?;
+            }
             self.commit(write).await?;
         }
         Ok(settled)

@@ -15,7 +15,7 @@ use crate::attachments::{Attached, keep_attachments};
 use crate::database::{on_db, on_tx, row};
 use crate::error::StoreError;
 use crate::sql::query;
-use crate::write::{COUNTERSIGN, name_in_audit, to_json};
+use crate::write::{COUNTERSIGN, Write, name_in_audit, to_json};
 
 /// A turn that is to begin.
 #[derive(Debug, Clone)]
@@ -149,52 +149,13 @@ impl Store {
         workspace: WorkspaceId,
         turn: NewTurn,
         attachments: &[Attached],
-        (actor, name): (&str, &str),
+        by: (&str, &str),
         now: Timestamp,
     ) -> Result<(Turn, bool), StoreError> {
-        const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows, mode) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING";
-        const GET: &str = select_turns!("WHERE id = $1");
         let mut write = self.write(now).await?;
-        let added = on_tx!(&mut write.tx, |connection| {
-            query(ADD)
-                .bind(turn.id.to_string())
-                .bind(turn.session.to_string())
-                .bind(&turn.native_id)
-                .bind(&turn.prompt)
-                .bind(actor)
-                .bind(now.as_micros())
-                .bind(&turn.model)
-                .bind(&turn.agent)
-                .bind(turn.follows.map(|id| id.to_string()))
-                .bind(&turn.mode)
-                .execute(connection)
-                .await?
-                .rows_affected()
-        });
-        let row: TurnRow = on_tx!(&mut write.tx, |connection| {
-            query(GET)
-                .bind(turn.id.to_string())
-                .fetch_one(connection)
-                .await?
-        });
-        let stored = Turn::try_from(row)?;
-        if added > 0 {
-            let event = EventBody::TurnChanged {
-                turn: stored.id,
-                session: stored.session,
-                ended: false,
-            };
-            write.event(workspace, event);
-            let mut detail = json!({ "turn": stored.id, "length": stored.prompt.len() });
-            if !attachments.is_empty() {
-                keep_attachments(&mut write.tx, stored.id, attachments).await?;
-                detail["attachments"] = attachments.iter().map(Attached::in_audit).collect();
-            }
-            write.deed(workspace, name, "session.prompt", stored.session, detail);
-        }
+        let begun = begin_turn_in(&mut write, workspace, turn, attachments, by, now).await?;
         self.commit(write).await?;
-        Ok((stored, added > 0))
+        Ok(begun)
     }
 
     /// The turn called `id`.
@@ -487,4 +448,56 @@ impl Store {
         });
         rows.into_iter().map(Turn::try_from).collect()
     }
+}
+
+/// Begins a turn in a transaction; says whether it is new. Whoever begins it has an id, and a name in the audit.
+pub(crate) async fn begin_turn_in(
+    write: &mut Write,
+    workspace: WorkspaceId,
+    turn: NewTurn,
+    attachments: &[Attached],
+    (actor, name): (&str, &str),
+    now: Timestamp,
+) -> Result<(Turn, bool), StoreError> {
+    const ADD: &str = "INSERT INTO turns (id, session, native_id, prompt, actor, started_at, model, agent, follows, mode) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING";
+    const GET: &str = select_turns!("WHERE id = $1");
+    let added = on_tx!(&mut write.tx, |connection| {
+        query(ADD)
+            .bind(turn.id.to_string())
+            .bind(turn.session.to_string())
+            .bind(&turn.native_id)
+            .bind(&turn.prompt)
+            .bind(actor)
+            .bind(now.as_micros())
+            .bind(&turn.model)
+            .bind(&turn.agent)
+            .bind(turn.follows.map(|id| id.to_string()))
+            .bind(&turn.mode)
+            .execute(connection)
+            .await?
+            .rows_affected()
+    });
+    let row: TurnRow = on_tx!(&mut write.tx, |connection| {
+        query(GET)
+            .bind(turn.id.to_string())
+            .fetch_one(connection)
+            .await?
+    });
+    let stored = Turn::try_from(row)?;
+    if added > 0 {
+        let event = EventBody::TurnChanged {
+            turn: stored.id,
+            session: stored.session,
+            ended: false,
+        };
+        write.event(workspace, event);
+        let mut detail = json!({ "turn": stored.id, "length": stored.prompt.len() });
+        if !attachments.is_empty() {
+            keep_attachments(&mut write.tx, stored.id, attachments).await?;
+            detail["attachments"] = attachments.iter().map(Attached::in_audit).collect();
+        }
+        write.deed(workspace, name, "session.prompt", stored.session, detail);
+    }
+    Ok((stored, added > 0))
 }

@@ -1,5 +1,5 @@
-//! An HTTP proxy that fails as chat platforms do: it wants its caller to wait, breaks down, or does what it was asked for
-//! and loses the response.
+//! An HTTP proxy that fails as chat platforms and engines do: it wants its caller to wait, refuses, breaks down, falls
+//! silent, talks nonsense, or does what it was asked for and loses the response.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,8 +28,14 @@ pub enum HttpFault {
         /// The body, in the platform's own words.
         body: String,
     },
+    /// It is answered 400 and not passed on.
+    Refused,
     /// It is answered 500 and not passed on.
     Broken,
+    /// It is never answered and not passed on.
+    Hangs,
+    /// It is answered 200 with something that is not JSON, and not passed on.
+    Garbage,
     /// It is passed on and carried out, and the response is lost with the connection.
     ResponseLost,
     /// It is not passed on, and the connection ends without a word.
@@ -131,7 +137,8 @@ impl Upstream {
             headers.remove(TRANSFER_ENCODING);
             headers.remove(CONTENT_LENGTH);
         }
-        response.body(Body::from(answer.bytes().await.ok()?)).ok()
+        // As it comes: a stream of events has no end.
+        response.body(Body::from_stream(answer.bytes_stream())).ok()
     }
 }
 
@@ -146,6 +153,9 @@ async fn pass_on(State(upstream): State<Upstream>, request: Request) -> Response
             let headers = [(RETRY_AFTER, retry_after.to_string())];
             (StatusCode::TOO_MANY_REQUESTS, headers, body).into_response()
         }
+        Some(HttpFault::Refused) => (StatusCode::BAD_REQUEST, "refused").into_response(),
+        Some(HttpFault::Hangs) => std::future::pending().await,
+        Some(HttpFault::Garbage) => "<!doctype html>".into_response(),
         Some(HttpFault::Broken) => (StatusCode::INTERNAL_SERVER_ERROR, "broken").into_response(),
         Some(HttpFault::ResponseLost) => {
             drop(upstream.send(request).await);

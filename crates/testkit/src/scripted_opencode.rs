@@ -130,6 +130,44 @@ pub struct Faults {
     pub withhold_asks: bool,
     /// Whether nobody gets to listen to events any more; streams that are open stay open.
     pub refuse_listeners: bool,
+    /// The route that fails, if one does.
+    pub route: Option<RouteFault>,
+}
+
+/// A route that fails, whatever it is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteFault {
+    /// The method, such as `GET`.
+    pub method: String,
+    /// The path, in which `*` stands for any one segment.
+    pub path: String,
+    /// How it fails.
+    pub kind: RouteFaultKind,
+}
+
+/// How a route fails. What is sent to it has no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RouteFaultKind {
+    /// It answers 400, as `GET /permission` of the real one does while a request has an argument that is undefined.
+    BadRequest,
+    /// It answers 500.
+    Broken,
+    /// It never answers.
+    Hangs,
+    /// It answers 200 with something that is not JSON.
+    Garbage,
+}
+
+impl RouteFault {
+    fn is_about(&self, method: &str, path: &str) -> bool {
+        let segments = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+        let (wanted, given) = (segments(&self.path), segments(path));
+        let is_same = |(wanted, given): (&String, &String)| wanted == "*" || wanted == given;
+        self.method == method
+            && wanted.len() == given.len()
+            && wanted.iter().zip(&given).all(is_same)
+    }
 }
 
 /// What is left of a request that it has forgotten.
@@ -222,6 +260,18 @@ impl ScriptedOpencode {
             .world()
             .ask(session, wish)
             .expect("the session exists")
+    }
+
+    /// Has the route fail from now on; nothing else does.
+    pub fn break_route(&self, method: &str, path: &str, kind: RouteFaultKind) {
+        self.set_faults(Faults {
+            route: Some(RouteFault {
+                method: method.to_owned(),
+                path: path.to_owned(),
+                kind,
+            }),
+            ..Faults::default()
+        });
     }
 
     /// Replies `once` to an ask behind everybody's back, and returns whether it was still open.

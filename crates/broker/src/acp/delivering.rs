@@ -191,6 +191,7 @@ impl Driver {
                 | Withdrawal::EngineGone
                 | Withdrawal::SiblingDenied { .. }
                 | Withdrawal::AnsweredElsewhere { .. }
+                | Withdrawal::Lost { .. }
                 | Withdrawal::ClientGone
                 | Withdrawal::ServerRestarted
                 | Withdrawal::WorkspaceRemoved => Undeliverable::Forgotten,

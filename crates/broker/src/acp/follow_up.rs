@@ -2,10 +2,10 @@
 
 use countersign_core::actor::ActorKind;
 use countersign_core::ask::{Ask, AskState, Subject};
-use countersign_core::id::{AskId, TurnId};
 use countersign_store::{NewTurn, StoreError};
 
 use crate::acp::driver::Driver;
+use crate::follow_up::{denial_words, turn_after};
 
 impl Driver {
     /// The protocol has no place for the reason of a refusal: it follows as the next prompt. Nothing follows in a turn
@@ -76,8 +76,7 @@ impl Driver {
 fn words_after_denial(ask: &Ask) -> Option<String> {
     let answer = ask.state.answer().filter(|answer| answer.rule.is_none())?;
     let reason = answer.choice.reason()?;
-    let what = ask.subject.summary();
-    Some(format!("`{what}` was denied. The reason: {reason}"))
+    Some(denial_words(ask, reason))
 }
 
 /// Whether it was denied because the ask's job says so, and by nobody who looked at it. That is told once in a turn, as it
@@ -85,11 +84,4 @@ fn words_after_denial(ask: &Ask) -> Option<String> {
 fn is_denied_by_job(ask: &Ask) -> bool {
     let answer = ask.state.answer();
     answer.is_some_and(|answer| answer.by.kind == ActorKind::Rule && answer.rule.is_none())
-}
-
-/// The turn that tells why an ask was denied. It is always the same one, so that it is told once.
-fn turn_after(ask: AskId) -> Option<TurnId> {
-    let id = ask.to_string();
-    let (_, digits) = id.split_once('_')?;
-    format!("turn_{digits}").parse().ok()
 }

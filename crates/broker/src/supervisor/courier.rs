@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use countersign_core::actor::Actor;
 use countersign_core::answer::Choice;
 use countersign_core::ask::{Ask, AskState, Subject};
 use countersign_core::delivery::{Evidence, Undeliverable};
@@ -15,13 +16,17 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::BrokerError;
+use crate::follow_up::{denial_words, turn_after};
 use crate::standstill::{self, Step};
+use crate::supervisor::Shared;
+use crate::supervisor::cancel::cancel_turn;
 use crate::supervisor::flights::{Finding, Landing};
 use crate::supervisor::foreign::fell_with;
+use crate::supervisor::held::{Doing, Holding};
 use crate::supervisor::message_id;
 use crate::supervisor::reconcile::ToolShows;
 use crate::supervisor::run::EngineRun;
-use crate::supervisor::turn::send_turn;
+use crate::supervisor::turn::{send_or_hold, send_turn};
 
 /// How long an announcement is waited for before a reply counts as lost.
 const ANNOUNCEMENT_PATIENCE: Duration = Duration::from_secs(3);
@@ -29,6 +34,8 @@ const ANNOUNCEMENT_PATIENCE: Duration = Duration::from_secs(3);
 const RETRY: Duration = Duration::from_secs(1);
 /// How many tries a tool that should have been refused may go on for before it counts as allowed.
 const PATIENT_TRIES: u32 = 3;
+/// For how long an engine that is followed is told the same again before nobody believes any more that it takes it.
+const TRY_FOR: Duration = Duration::from_secs(120);
 /// How many replies are under way at once.
 const AT_ONCE: usize = 16;
 /// How often the outbox is looked at when nothing wakes us.
@@ -121,7 +128,13 @@ fn held_back(parcels: &[Parcel], carried: &HashSet<AskId>) -> HashSet<AskId> {
 /// Tries to deliver one parcel.
 async fn deliver(run: Arc<EngineRun>, parcel: Parcel, carried: Arc<Mutex<HashSet<AskId>>>) {
     let id = parcel.ask.id;
-    if let Err(error) = run.try_deliver(&parcel).await {
+    let mut tried = run.try_deliver(&parcel).await;
+    if let Err(BrokerError::Engine(error)) = &tried
+        && run.flights().tried_for(&parcel.ask.native_id) >= TRY_FOR
+    {
+        tried = run.give_up_on(&parcel.ask, error.sentence()).await;
+    }
+    if let Err(error) = tried {
         tracing::warn!(ask.id = %id, error = &error as &dyn std::error::Error, "a delivery failed and is tried again");
         let retry_at = run.shared.clock.now().after(RETRY);
         if let Err(error) = run.shared.store.postpone(id, retry_at).await {
@@ -174,8 +187,14 @@ impl EngineRun {
             return Ok(());
         }
         // A reply was taken and never announced: it was announced while nobody listened, or dropped.
-        if self.flights().is_unannounced(&ask.native_id) && !self.is_held(ask).await? {
-            return self.look_again(ask, true).await;
+        if self.flights().is_unannounced(&ask.native_id) {
+            if self.holding(ask).await == Holding::NotHeld {
+                return self.look_again(ask, true).await;
+            }
+            if self.flights().tried_for(&ask.native_id) >= TRY_FOR {
+                let message = "opencode accepted the reply and never announced it".to_owned();
+                return self.give_up_on(ask, message).await;
+            }
         }
         let retry_at = now.after(ANNOUNCEMENT_PATIENCE);
         if !shared.store.begin_sending(ask.id, retry_at, now).await? {
@@ -192,9 +211,9 @@ impl EngineRun {
         let landing = match sent {
             Ok(Replied::Accepted) => Landing::Accepted,
             Ok(Replied::Unknown) => Landing::Unknown,
-            Err(ClientError::Refused { status, body }) if (400..500).contains(&status) => {
+            Err(error @ ClientError::Refused { status, .. }) if (400..500).contains(&status) => {
                 let why = Undeliverable::Refused {
-                    message: format!("{status} {body}"),
+                    message: error.sentence(),
                 };
                 self.flights().settle(&ask.native_id);
                 shared
@@ -258,33 +277,11 @@ impl EngineRun {
         }
     }
 
-    async fn is_held(&self, ask: &Ask) -> Result<bool, BrokerError> {
-        let client = &self.link.client;
-        let ids: Vec<String> = match &ask.subject {
-            Subject::Permission { .. } => {
-                let held = client
-                    .permissions(&ask.directory)
-                    .await
-                    .map_err(BrokerError::Engine)?;
-                held.into_iter()
-                    .map(|(permission, _)| permission.id)
-                    .collect()
-            }
-            Subject::Question { .. } | Subject::WorkspaceWrite { .. } => {
-                let held = client
-                    .questions(&ask.directory)
-                    .await
-                    .map_err(BrokerError::Engine)?;
-                held.into_iter().map(|(question, _)| question.id).collect()
-            }
-        };
-        Ok(ids.contains(&ask.native_id))
-    }
-
     /// The engine does not know the request: the list and the tool tell delivered, answered elsewhere and
     /// gone apart.
     async fn look_again(&self, ask: &Ask, perhaps_ours: bool) -> Result<(), BrokerError> {
-        if self.is_held(ask).await? {
+        // Where the list cannot be read, it is gone: the engine has just said that it does not know the request.
+        if self.holding(ask).await == Holding::Held {
             // It is there after all; the parcel is due again soon.
             return Ok(());
         }
@@ -332,81 +329,100 @@ impl EngineRun {
         .await
     }
 
-    /// Settles a delivery as proved, and says afterwards what the engine could not carry.
+    /// Gives an answer up that the engine never confirmed. Its tool would wait for ever, so the turn is stopped.
+    async fn give_up_on(&self, ask: &Ask, message: String) -> Result<(), BrokerError> {
+        let Shared { store, clock, .. } = &self.shared;
+        self.flights().settle(&ask.native_id);
+        let why = Undeliverable::Unconfirmed { message };
+        if store.give_up(ask.id, &why, clock.now()).await?
+            && let Some(session) = store.session(ask.session).await?
+        {
+            cancel_turn(store, clock, &self.link, &session).await?;
+        }
+        Ok(())
+    }
+
+    /// Settles a delivery as proved. What the engine could not carry is written down in the same transaction, and said
+    /// then.
     pub(super) async fn settle_delivered(
         &self,
         ask: &Ask,
         evidence: &Evidence,
     ) -> Result<(), BrokerError> {
-        let now = self.shared.clock.now();
+        let Shared { store, clock, .. } = &self.shared;
         self.flights().settle(&ask.native_id);
-        if self
-            .shared
-            .store
-            .mark_delivered(ask.id, evidence, now)
+        let has_felled = store.count_fallen_with(ask).await? > 0;
+        let follow_up = self.follow_up(ask, has_felled);
+        if store
+            .mark_delivered_before(ask.id, evidence, follow_up.clone(), clock.now())
             .await?
         {
             tracing::info!(ask.id = %ask.id, "the answer to `{}` was delivered", ask.id);
-            self.follow_up(ask).await?;
+            standstill::after(Step::Delivery).await;
+            if let Some((turn, _)) = follow_up {
+                self.say_follow_up(ask, turn.id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An ask fell with `denied`, which was delivered before that was known: its reason was lost after all.
+    pub(super) async fn follow_up_late(&self, denied: AskId) -> Result<(), BrokerError> {
+        let store = &self.shared.store;
+        let Some(denied) = store.ask(denied).await? else {
+            return Ok(());
+        };
+        let is_delivered = matches!(denied.state, AskState::Delivered(..));
+        if let Some((turn, by)) = self.follow_up(&denied, true).filter(|_| is_delivered) {
+            let (id, now) = (turn.id, self.shared.clock.now());
+            let (_, is_new) = store.begin_turn(denied.workspace, turn, &by, now).await?;
+            if is_new {
+                self.say_follow_up(&denied, id).await?;
+            }
         }
         Ok(())
     }
 
     /// A reason that the engine did not hand to the model follows as a prompt: opencode drops it when other
     /// asks fell with the denial, and has no place for one in a declined question.
-    async fn follow_up(&self, ask: &Ask) -> Result<(), BrokerError> {
-        let Some(answer) = ask.state.answer() else {
-            return Ok(());
-        };
-        let Choice::Deny {
-            reason: Some(reason),
-        } = &answer.choice
-        else {
-            return Ok(());
-        };
-        let store = &self.shared.store;
-        let lost = match ask.subject {
-            Subject::Permission { .. } => store.count_fallen_with(ask).await? > 0,
+    fn follow_up(&self, ask: &Ask, has_felled: bool) -> Option<(NewTurn, Actor)> {
+        let answer = ask.state.answer()?;
+        let reason = answer.choice.reason()?;
+        let is_lost = match ask.subject {
+            Subject::Permission { .. } => has_felled,
             Subject::Question { .. } | Subject::WorkspaceWrite { .. } => true,
         };
-        if !lost {
-            return Ok(());
-        }
-        let Some(session) = store.session(ask.session).await? else {
-            return Ok(());
-        };
-        let now = self.shared.clock.now();
-        let id = TurnId::generate(now);
-        let text = format!(
-            "`{}` was denied. The reason: {reason}",
-            ask.subject.summary()
-        );
-        let new = NewTurn {
+        let id = turn_after(ask.id).filter(|_| is_lost)?;
+        let turn = NewTurn {
             id,
-            session: session.id,
+            session: ask.session,
             native_id: message_id(id),
-            prompt: text,
+            prompt: denial_words(ask, reason),
             model: None,
             mode: None,
             agent: None,
             follows: Some(ask.id),
         };
-        let (turn, _) = store
-            .begin_turn(session.workspace, new, &answer.by, now)
-            .await?;
-        // A prompt that comes just as a turn is being stopped would be lost; the session's rest sends it.
-        let busy = self
-            .link
-            .client
-            .statuses(&session.directory)
-            .await
-            .is_ok_and(|statuses| statuses.contains_key(&session.native_id));
-        if busy {
+        Some((turn, answer.by.clone()))
+    }
+
+    /// Says a reason that is written down, unless its session is at work: then the session's rest sends it.
+    async fn say_follow_up(&self, ask: &Ask, turn: TurnId) -> Result<(), BrokerError> {
+        let Shared { store, clock, .. } = &self.shared;
+        let (Some(session), Some(turn)) =
+            (store.session(ask.session).await?, store.turn(turn).await?)
+        else {
             return Ok(());
+        };
+        // A prompt that comes just as a turn is being stopped would be lost.
+        match self.doing(&session).await {
+            Doing::Idle => send_turn(store, clock, &self.link, &session, &turn)
+                .await
+                .map(drop),
+            Doing::Busy => Ok(()),
+            // The ledger knows less than the engine, and enough not to lose it.
+            Doing::Unknown => send_or_hold(store, clock, &self.link, &session, &turn).await,
         }
-        send_turn(store, &self.shared.clock, &self.link, &session, &turn)
-            .await
-            .map(drop)
     }
 }
 

@@ -336,7 +336,7 @@ async fn patient_version(
         loop {
             match client.version().await {
                 Ok(version) => return Ok(version),
-                Err(error @ (ClientError::Unreachable { .. } | ClientError::Unanswered(_))) => {
+                Err(error @ (ClientError::Unreachable { .. } | ClientError::Unanswered { .. })) => {
                     report.status(|status| status.message = format!("{error} yet"));
                 }
                 Err(error) => return Err(error.to_string()),

@@ -4,6 +4,9 @@
 //! server may accept a reply and drop it, and an announcement may be of somebody else's reply.
 
 use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// What became of sending a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,18 +39,19 @@ pub(super) enum Finding {
 }
 
 /// How our newest call stands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     /// It has not come back yet.
-    #[default]
     InTheAir,
     /// It came back.
     Back(Landing),
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Flight {
     reply: String,
+    /// When it was first sent, since the engine is followed.
+    since: Instant,
     call: Call,
     /// Whether the engine ever took it.
     accepted: bool,
@@ -64,7 +68,14 @@ impl Flights {
     /// A reply is about to leave. `perhaps_sent`: an earlier try, perhaps of an earlier server, may have
     /// arrived.
     pub(super) fn depart(&mut self, request: &str, reply: &str, perhaps_sent: bool) {
-        let flight = self.0.entry(request.to_owned()).or_default();
+        let flight = self.0.entry(request.to_owned()).or_insert_with(|| Flight {
+            reply: String::new(),
+            since: Instant::now(),
+            call: Call::InTheAir,
+            accepted: false,
+            perhaps_arrived: false,
+            announced: None,
+        });
         reply.clone_into(&mut flight.reply);
         flight.call = Call::InTheAir;
         flight.perhaps_arrived |= perhaps_sent;
@@ -96,6 +107,19 @@ impl Flights {
         self.0
             .get(request)
             .is_some_and(|flight| flight.accepted && flight.announced.is_none())
+    }
+
+    /// For how long a reply has been sent again and again.
+    pub(super) fn tried_for(&self, request: &str) -> Duration {
+        let flight = self.0.get(request);
+        flight.map_or(Duration::ZERO, |flight| flight.since.elapsed())
+    }
+
+    /// The engine is followed again: until now nothing could be proved.
+    pub(super) fn count_anew(&mut self) {
+        for flight in self.0.values_mut() {
+            flight.since = Instant::now();
+        }
     }
 
     /// Forgets a request that is settled.

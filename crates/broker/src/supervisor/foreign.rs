@@ -102,7 +102,7 @@ impl EngineRun {
                 let why = Undeliverable::SiblingDenied { sibling };
                 store.give_up(ask.id, &why, now).await?;
             }
-            return Ok(());
+            return self.follow_up_late(sibling).await;
         }
         let reply = reply.to_owned();
         let ended = if ask.state == AskState::Open {

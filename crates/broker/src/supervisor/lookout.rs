@@ -32,7 +32,9 @@ impl EngineRun {
         let sessions = store.sessions_at_work(workspace, Session::OPENCODE).await?;
         // Until it is listened to the lists are read anyway.
         let is_following = *self.following().borrow();
-        if is_following && !sessions.is_empty() {
+        if is_following && self.has_unread() {
+            note(self.reconcile_asks().await);
+        } else if is_following && !sessions.is_empty() {
             note(self.take_unheard().await);
         }
         self.end_forgotten_turns(sessions, at_rest).await

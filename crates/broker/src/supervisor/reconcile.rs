@@ -1,21 +1,28 @@
 //! Reconciles the ledger with what the engine says it holds: at the start, and after every gap.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use countersign_core::ask::{Ask, AskState, Withdrawal};
 use countersign_core::id::SessionId;
 use countersign_core::session::{Activity, Session, Turn};
-use countersign_engine::opencode::{Part, Status, ToolReference};
+use countersign_engine::opencode::{ClientError, Part, ToolReference};
+use countersign_store::NewAlarm;
 use serde::Deserialize as _;
 
 use crate::error::BrokerError;
 use crate::supervisor::Shared;
+use crate::supervisor::held::{Doing, Holding};
 use crate::supervisor::intake::item;
 use crate::supervisor::run::EngineRun;
 use crate::supervisor::turn::send_turn;
 
 /// How many messages of a session are read after a gap.
 const MISSED_MESSAGES: u32 = 100;
+/// How often a tool call is read before it counts as one that cannot be.
+const TOOL_TRIES: u32 = 3;
+/// How long to wait before a tool call is read again.
+const TOOL_PAUSE: Duration = Duration::from_millis(300);
 
 /// What a tool call shows about the request for leave that it waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +48,22 @@ impl EngineRun {
         self.reconcile_sessions().await
     }
 
-    /// Reads what the engine waits for and makes the ledger agree with it.
+    /// Reads what the engine waits for and makes the ledger agree with it. Where that cannot be read, an ask stays open
+    /// unless its tool call has gone on.
     pub(super) async fn reconcile_asks(&self) -> Result<(), BrokerError> {
         // The asks of the ledger first: one that is opened meanwhile is not taken for one that is gone.
         let live = self.shared.store.live_asks(self.link.run).await?;
         let held = self.take_held().await?;
-        for ask in live {
-            // What is answered is the courier's: it reads the lists itself before it gives up.
-            if ask.state == AskState::Open && !held.contains(&ask.native_id) {
-                self.dropped(&ask).await?;
+        // What is answered is the courier's: it looks itself before it gives up.
+        for ask in live.iter().filter(|ask| ask.state == AskState::Open) {
+            match held.holding(ask) {
+                Holding::Held => {}
+                Holding::NotHeld => self.dropped(ask).await?,
+                Holding::Unknown => {
+                    if self.has_gone_on(ask).await? {
+                        self.dropped(ask).await?;
+                    }
+                }
             }
         }
         Ok(())
@@ -61,79 +75,32 @@ impl EngineRun {
         self.send_unsent_turns().await
     }
 
-    /// Takes in everything that the engine waits for, and returns what it calls that.
-    pub(super) async fn take_held(&self) -> Result<HashSet<String>, BrokerError> {
-        let mut held = HashSet::new();
-        for directory in self.directories().await? {
-            held.extend(self.take_permissions(&directory).await?);
-            let questions = self.link.client.questions(&directory).await;
-            for (question, raw) in questions.map_err(BrokerError::Engine)? {
-                held.insert(question.id.clone());
-                self.take_question(question, raw).await?;
-            }
-        }
-        Ok(held)
-    }
-
-    /// Where the engine's sessions work: in the workspace, and in the worktrees of jobs. The engine lists what goes on by
-    /// directory.
-    pub(super) async fn directories(&self) -> Result<BTreeSet<String>, BrokerError> {
-        let Shared {
-            store, workspace, ..
-        } = &self.shared;
-        let at_work = store
-            .sessions_at_work(workspace.id, Session::OPENCODE)
-            .await?;
-        let worktrees = at_work.into_iter().map(|session| session.directory);
-        Ok(worktrees.chain([workspace.path.clone()]).collect())
-    }
-
-    /// What the engine's sessions are doing, in all directories.
-    pub(super) async fn statuses(&self) -> Result<HashMap<String, Status>, BrokerError> {
-        let mut statuses = HashMap::new();
-        for directory in self.directories().await? {
-            let some = self.link.client.statuses(&directory).await;
-            statuses.extend(some.map_err(BrokerError::Engine)?);
-        }
-        Ok(statuses)
-    }
-
-    /// Takes in every permission that the engine waits for, and returns their ids.
-    async fn take_permissions(&self, directory: &str) -> Result<HashSet<String>, BrokerError> {
-        let permissions = self.link.client.permissions(directory).await;
-        let mut held = HashSet::new();
-        for (permission, raw) in permissions.map_err(BrokerError::Engine)? {
-            held.insert(permission.id.clone());
-            self.take_permission(permission, raw).await?;
-        }
-        Ok(held)
-    }
-
-    /// Takes in what the engine waits for and has not told us yet, until there is nothing more: what is about
-    /// to fall with a denial is in the ledger before it falls.
-    pub(super) async fn take_unheard_permissions(&self) -> Result<(), BrokerError> {
-        let Shared { store, .. } = &self.shared;
-        loop {
-            let mut is_complete = true;
-            for directory in self.directories().await? {
-                let held = self.link.client.permissions(&directory).await;
-                for (permission, raw) in held.map_err(BrokerError::Engine)? {
-                    let known = store.ask_by_native_id(self.link.run, &permission.id);
-                    if known.await?.is_none() {
-                        is_complete = false;
-                        self.take_permission(permission, raw).await?;
-                    }
-                }
-            }
-            if is_complete {
-                return Ok(());
-            }
-        }
+    /// Whether the tool call of an ask shows that the engine waits for nothing any more.
+    async fn has_gone_on(&self, ask: &Ask) -> Result<bool, BrokerError> {
+        Ok(match self.tool_shows(ask).await {
+            Ok(
+                ToolShows::Allowed
+                | ToolShows::RefusedWithReason
+                | ToolShows::Refused
+                | ToolShows::Stopped,
+            ) => true,
+            // A tool that waits for leave is running as well.
+            Ok(ToolShows::Running | ToolShows::Nothing) | Err(BrokerError::Engine(_)) => false,
+            Err(error) => return Err(error),
+        })
     }
 
     /// An open ask that the engine no longer holds: it was answered or dropped while nobody listened.
     pub(super) async fn dropped(&self, ask: &Ask) -> Result<(), BrokerError> {
-        match self.tool_shows(ask).await? {
+        let shows = match self.tool_shows_patiently(ask).await {
+            Err(BrokerError::Engine(error))
+                if !matches!(error, ClientError::Unreachable { .. }) =>
+            {
+                return self.lose(ask, error.sentence()).await;
+            }
+            shows => shows?,
+        };
+        match shows {
             ToolShows::Allowed | ToolShows::Running => self.foreign(ask, "once").await,
             ToolShows::RefusedWithReason | ToolShows::Refused => self.foreign(ask, "reject").await,
             ToolShows::Stopped | ToolShows::Nothing => {
@@ -145,6 +112,37 @@ impl EngineRun {
                 Ok(())
             }
         }
+    }
+
+    /// Ends an open ask of which nothing can be found out. On an engine of ours that is worth an alarm: somebody may have
+    /// answered it there.
+    async fn lose(&self, ask: &Ask, message: String) -> Result<(), BrokerError> {
+        let Shared { store, clock, .. } = &self.shared;
+        let what = ask.subject.summary();
+        let alarm = format!("what became of `{what}` at the engine is not known: {message}");
+        let why = Withdrawal::Lost { message };
+        if store.withdraw(ask.id, &why, clock.now()).await? && self.link.ours {
+            tracing::warn!(ask.id = %ask.id, "{alarm}");
+            let alarm = NewAlarm {
+                workspace: ask.workspace,
+                session: Some(ask.session),
+                ask: Some(ask.id),
+                message: alarm,
+            };
+            store.raise_alarm(alarm, clock.now()).await?;
+        }
+        Ok(())
+    }
+
+    /// The same as [`Self::tool_shows`], tried again where it cannot be read.
+    async fn tool_shows_patiently(&self, ask: &Ask) -> Result<ToolShows, BrokerError> {
+        for _ in 1..TOOL_TRIES {
+            match self.tool_shows(ask).await {
+                Err(BrokerError::Engine(_)) => tokio::time::sleep(TOOL_PAUSE).await,
+                shows => return shows,
+            }
+        }
+        self.tool_shows(ask).await
     }
 
     /// What the tool call of an ask shows, once the engine does not hold the ask any more.
@@ -166,7 +164,7 @@ impl EngineRun {
 
     async fn take_statuses(&self) -> Result<(), BrokerError> {
         let statuses = self.statuses().await?;
-        for native_id in statuses.keys() {
+        for native_id in statuses.busy.keys() {
             let session = self.session(native_id).await?;
             self.take_busy(&session).await?;
             self.catch_up(&session).await?;
@@ -177,9 +175,14 @@ impl EngineRun {
             .sessions_at_work(self.shared.workspace.id, Session::OPENCODE)
             .await?
         {
-            if !statuses.contains_key(&session.native_id) {
-                self.catch_up(&session).await?;
-                self.take_idle(&session).await?;
+            match statuses.doing(&session) {
+                Doing::Busy => {}
+                Doing::Idle => {
+                    self.catch_up(&session).await?;
+                    self.take_idle(&session).await?;
+                }
+                // It has come to rest if its messages say so.
+                Doing::Unknown => self.catch_up(&session).await?,
             }
         }
         Ok(())
@@ -188,12 +191,16 @@ impl EngineRun {
     /// Writes down what was said and done in a session while nobody listened.
     async fn catch_up(&self, session: &Session) -> Result<(), BrokerError> {
         let shared = &self.shared;
-        let messages = self
-            .link
-            .client
-            .messages(&session.directory, &session.native_id, MISSED_MESSAGES)
-            .await
-            .map_err(BrokerError::Engine)?;
+        let client = &self.link.client;
+        let read = client.messages(&session.directory, &session.native_id, MISSED_MESSAGES);
+        let messages = match read.await {
+            Ok(messages) => messages,
+            Err(error) => {
+                let why = error.sentence();
+                tracing::warn!(session.id = %session.id, "the transcript has a gap: {why}");
+                return Ok(());
+            }
+        };
         let mut items = Vec::new();
         for (message, parts) in &messages {
             let from_user = message.role == "user";

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
-use countersign_engine::opencode::{Frames, StreamError, is_too_old, too_old};
+use countersign_engine::opencode::{ClientError, Frames, StreamError, is_too_old, too_old};
 use countersign_engine::process::listening_on;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::BrokerError;
 use crate::supervisor::flights::Flights;
+use crate::supervisor::held::Unread;
 use crate::supervisor::intake::Intake;
 use crate::supervisor::{Link, Report, Shared, courier, lookout};
 
@@ -36,7 +37,16 @@ enum Lost {
 
 impl From<BrokerError> for Lost {
     fn from(error: BrokerError) -> Self {
-        Self::Touch(error.to_string())
+        Self::Touch(match error {
+            BrokerError::Engine(error) => error.sentence(),
+            other => other.to_string(),
+        })
+    }
+}
+
+impl From<ClientError> for Lost {
+    fn from(error: ClientError) -> Self {
+        Self::Touch(error.sentence())
     }
 }
 
@@ -53,6 +63,8 @@ pub(super) struct EngineRun {
     flights: Mutex<Flights>,
     /// Whether everything that the engine asks comes to our ears.
     following: watch::Sender<bool>,
+    /// The lists of the engine that cannot be read now.
+    pub(super) unread: watch::Sender<Unread>,
 }
 
 impl EngineRun {
@@ -62,6 +74,7 @@ impl EngineRun {
             link,
             flights: Mutex::default(),
             following: watch::Sender::new(false),
+            unread: watch::Sender::default(),
         }
     }
 
@@ -111,12 +124,7 @@ impl EngineRun {
         failures: &mut usize,
         over: &CancellationToken,
     ) -> Result<(), Lost> {
-        let mut frames = self
-            .link
-            .client
-            .events()
-            .await
-            .map_err(|error| Lost::Touch(error.to_string()))?;
+        let mut frames = self.link.client.events().await?;
         if !self.link.ours {
             self.check_version(report).await?;
         }
@@ -131,9 +139,11 @@ impl EngineRun {
         };
         self.reconcile_asks().await?;
         // Answers can leave; what else was missed can take its time.
+        self.flights().count_anew();
         self.following.send_replace(true);
         self.reconcile_sessions().await?;
         *failures = 0;
+        let mut unread = self.unread.subscribe();
         self.reachable(report).await;
         let mut heard = first;
         loop {
@@ -146,6 +156,10 @@ impl EngineRun {
                         self.reconcile().await?;
                         continue;
                     }
+                    Ok(()) = unread.changed() => {
+                        self.reachable(report).await;
+                        continue;
+                    }
                     frame = next(&mut frames) => frame?,
                 }
             };
@@ -156,15 +170,19 @@ impl EngineRun {
             {
                 continue;
             }
-            intake.take(frame.signal).await?;
+            match intake.take(frame.signal).await {
+                // One thing that cannot be read is no reason to hear nothing more. What it would have told is looked for
+                // by the lookout.
+                Err(BrokerError::Engine(error)) => tracing::warn!("{}", error.sentence()),
+                taken => taken?,
+            }
         }
     }
 
     /// Fails if the engine is of a version that loses answers. One that somebody else runs may be another one each
     /// time that it is found again.
     async fn check_version(&self, report: &Report) -> Result<(), Lost> {
-        let version = self.link.client.version().await;
-        let version = version.map_err(|error| Lost::Touch(error.to_string()))?;
+        let version = self.link.client.version().await?;
         report.status(|status| status.version = Some(version.clone()));
         if is_too_old(&version) {
             return Err(Lost::TooOld(too_old(&version)));
@@ -186,7 +204,13 @@ impl EngineRun {
     }
 
     async fn reachable(&self, report: &Report) {
-        let message = format!("opencode is ready in {}", self.shared.workspace.path);
+        let mut message = format!("opencode is ready in {}", self.shared.workspace.path);
+        if let Some(why) = self.unread.borrow().values().next() {
+            message = format!(
+                "{message}, but {why}. Answers are delivered; requests that were opened while Countersign was not \
+                 connected are missing until opencode answers this again"
+            );
+        }
         self.note_foreign_process(report);
         report.link.send_replace(Some(self.link.clone()));
         report.status(|status| {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use countersign_core::id::{SessionId, WorkspaceId};
 use countersign_core::session::{Activity, Session};
 use countersign_core::time::Clock;
-use countersign_engine::opencode as native;
+use countersign_engine::opencode::{self as native, ClientError};
 use countersign_store::{Store, StoreError};
 
 use crate::error::BrokerError;
@@ -93,12 +93,17 @@ impl EngineRun {
             {
                 return Ok(known);
             }
-            let native = self
-                .link
-                .client
-                .session(&workspace.path, native_id)
-                .await
-                .map_err(BrokerError::Engine)?;
+            let native = match self.link.client.session(&workspace.path, native_id).await {
+                Ok(native) => native,
+                Err(error @ ClientError::Unreachable { .. }) => {
+                    return Err(BrokerError::Engine(error));
+                }
+                // What it asks is asked all the same.
+                Err(error) => {
+                    tracing::warn!("nothing is known of a session: {}", error.sentence());
+                    None
+                }
+            };
             // One that was deleted can still be busy, and ask.
             let native = native.unwrap_or_else(|| native::Session {
                 id: native_id.to_owned(),

@@ -6,7 +6,7 @@ use countersign_core::attachment::ImageType;
 use countersign_core::id::TurnId;
 use countersign_core::session::{Activity, Item, Session, Turn, TurnOutcome};
 use countersign_core::time::Clock;
-use countersign_engine::opencode::{PromptContext, PromptText};
+use countersign_engine::opencode::{ClientError, PromptContext, PromptText};
 use countersign_store::{Attached, Store};
 
 use crate::attachments::{in_words, pointed_at};
@@ -106,8 +106,15 @@ pub(super) async fn send_turn(
         .await;
     standstill::after(Step::Prompt).await;
     if let Err(error) = taken {
+        if matches!(error, ClientError::Unanswered { .. }) {
+            // The engine may have taken it, and must not work at a turn that has failed here.
+            let aborted = link.client.abort(&session.directory, &session.native_id);
+            if let Err(error) = aborted.await {
+                tracing::warn!(session.id = %session.id, "{}", error.sentence());
+            }
+        }
         let outcome = TurnOutcome::Failed {
-            reason: error.to_string(),
+            reason: error.sentence(),
         };
         store
             .end_turn(session.workspace, turn.id, &outcome, clock.now())

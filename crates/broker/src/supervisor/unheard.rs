@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use countersign_core::ask::AskState;
 
 use crate::error::BrokerError;
+use crate::supervisor::held::Holding;
 use crate::supervisor::run::EngineRun;
 
 impl EngineRun {
@@ -28,9 +29,11 @@ impl EngineRun {
         }
         // One that was answered at the engine just before it was opened here would stay open.
         let held = self.take_held().await?;
-        for request in fresh.iter().filter(|request| !held.contains(*request)) {
-            let ask = store.ask_by_native_id(self.link.run, request).await?;
-            if let Some(ask) = ask.filter(|ask| ask.state == AskState::Open) {
+        for request in fresh {
+            let ask = store.ask_by_native_id(self.link.run, &request).await?;
+            if let Some(ask) = ask.filter(|ask| ask.state == AskState::Open)
+                && held.holding(&ask) == Holding::NotHeld
+            {
                 self.dropped(&ask).await?;
             }
         }

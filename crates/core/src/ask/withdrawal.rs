@@ -51,6 +51,11 @@ pub enum Withdrawal {
         #[serde(default)]
         at: Elsewhere,
     },
+    /// The engine waits for it no longer, and what became of it cannot be read.
+    Lost {
+        /// Why it cannot be read.
+        message: String,
+    },
     /// The client that proposed the write went away.
     ClientGone,
     /// The server was restarted, and the client that waited for it lost its connection.
@@ -71,6 +76,9 @@ impl Withdrawal {
                 format!("it fell with {sibling}, another ask of its session that was denied")
             }
             Self::AnsweredElsewhere { reply, at } => at.sentence(reply),
+            Self::Lost { message } => format!(
+                "the engine waits for it no longer, and what became of it is not known: {message}"
+            ),
             Self::ClientGone => "the client that proposed it went away".to_owned(),
             Self::ServerRestarted => {
                 "the server was restarted, and nobody waits for it any more".to_owned()

@@ -4,5 +4,6 @@ mod astray;
 mod forgotten;
 mod gone;
 mod queue;
+mod reasons;
 mod scene;
 mod served;

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::address::percent_encoded;
+use crate::opencode::client_error::{ClientError, said_in};
 use crate::opencode::delegation::Agent;
 use crate::opencode::endpoint::Endpoint;
 use crate::opencode::offers::{ListedAgent, Offers};
@@ -21,46 +22,17 @@ use crate::opencode::wire::{
 };
 
 /// How long opencode may take to answer; the first call for a directory sets a lot of things up.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long opencode may take to answer what is read again and again: without it, what is known already goes on.
+const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a probe may take: a server that is not quite up takes requests and never answers them.
 const PROBE_PATIENCE: Duration = Duration::from_secs(1);
 const DIRECTORY_HEADER: &str = "x-opencode-directory";
 
-/// Why a call came to nothing.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    /// The request certainly did not get there.
-    #[error("opencode cannot be reached at {base_url}")]
-    Unreachable {
-        /// Where.
-        base_url: String,
-        /// Why.
-        #[source]
-        source: reqwest::Error,
-    },
-    /// The request may have got there, and no whole answer came back.
-    #[error("opencode did not answer")]
-    Unanswered(#[source] reqwest::Error),
-    /// The credentials are wrong.
-    #[error("opencode refused the credentials")]
-    Unauthorized,
-    /// There is no such thing.
-    #[error("opencode does not know it: {0}")]
-    NotFound(String),
-    /// opencode refused.
-    #[error("opencode answered {status}: {body}")]
-    Refused {
-        /// The status.
-        status: u16,
-        /// The beginning of what it said.
-        body: String,
-    },
-    /// The answer cannot be read.
-    #[error("opencode answered something unreadable")]
-    Unreadable(#[source] serde_json::Error),
-    /// The client could not be built.
-    #[error("failed to set up the HTTP client")]
-    Setup(#[source] reqwest::Error),
+/// An answer of opencode's and the call that it answers.
+struct Answered {
+    call: String,
+    response: Response,
 }
 
 /// What a permission can be told. Never `always`: that would reach further than anybody was shown.
@@ -138,10 +110,8 @@ impl Opencode {
         let request = self.request(Method::GET, "/global/event");
         let response = tokio::time::timeout(PATIENCE, self.send(request))
             .await
-            .map_err(|_| ClientError::Refused {
-                status: 0,
-                body: "the event stream did not open".to_owned(),
-            })??;
+            .map_err(|_| ClientError::NoStream)??
+            .response;
         Ok(Frames::new(response.bytes_stream()))
     }
 
@@ -153,7 +123,7 @@ impl Opencode {
         let servers: HashMap<String, Value> = optional(self.get("/mcp", directory).await)?;
         // What an agent may do has to be known: a list that cannot be read is no list of careful agents.
         let agents: Vec<Agent> = match self.get("/agent", directory).await {
-            Err(ClientError::NotFound(_)) => Vec::new(),
+            Err(ClientError::NotFound { .. }) => Vec::new(),
             read => read?,
         };
         Ok(ask_rules(
@@ -264,7 +234,7 @@ impl Opencode {
         directory: &str,
         session: &str,
     ) -> Result<Option<Session>, ClientError> {
-        found(self.get(&format!("/session/{session}"), directory).await)
+        found(self.read(&format!("/session/{session}"), directory).await)
     }
 
     /// Says something; returns as soon as opencode has taken it.
@@ -303,7 +273,7 @@ impl Opencode {
         &self,
         directory: &str,
     ) -> Result<Vec<(Permission, Value)>, ClientError> {
-        read_each(self.get("/permission", directory).await?)
+        self.list("/permission", directory).await
     }
 
     /// The questions that wait, each with what was sent.
@@ -311,12 +281,12 @@ impl Opencode {
         &self,
         directory: &str,
     ) -> Result<Vec<(QuestionRequest, Value)>, ClientError> {
-        read_each(self.get("/question", directory).await?)
+        self.list("/question", directory).await
     }
 
     /// What the sessions that are not idle are doing.
     pub async fn statuses(&self, directory: &str) -> Result<HashMap<String, Status>, ClientError> {
-        self.get("/session/status", directory).await
+        self.read("/session/status", directory).await
     }
 
     /// The newest messages of a session, oldest of them first, each with its readable parts. A session that
@@ -328,7 +298,7 @@ impl Opencode {
         limit: u32,
     ) -> Result<Vec<(Message, Vec<Part>)>, ClientError> {
         let path = format!("/session/{session}/message?limit={limit}");
-        let messages: Option<Vec<MessageWithParts>> = found(self.get(&path, directory).await)?;
+        let messages: Option<Vec<MessageWithParts>> = found(self.read(&path, directory).await)?;
         Ok(messages
             .unwrap_or_default()
             .into_iter()
@@ -351,7 +321,7 @@ impl Opencode {
         tool: &ToolReference,
     ) -> Result<Option<Part>, ClientError> {
         let path = format!("/session/{session}/message/{}", tool.message_id);
-        let message: Option<MessageWithParts> = found(self.get(&path, directory).await)?;
+        let message: Option<MessageWithParts> = found(self.read(&path, directory).await)?;
         Ok(message.and_then(|message| {
             message
                 .parts
@@ -416,7 +386,7 @@ impl Opencode {
             .await
         {
             Ok(_) => Ok(Replied::Accepted),
-            Err(ClientError::NotFound(_)) => Ok(Replied::Unknown),
+            Err(ClientError::NotFound { .. }) => Ok(Replied::Unknown),
             Err(error) => Err(error),
         }
     }
@@ -446,44 +416,69 @@ impl Opencode {
             .await
     }
 
-    async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
-        let body = self
-            .send(request)
-            .await?
-            .bytes()
-            .await
-            .map_err(ClientError::Unanswered)?;
-        serde_json::from_slice(&body).map_err(ClientError::Unreadable)
+    /// Reads what is read again and again.
+    async fn read<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        directory: &str,
+    ) -> Result<T, ClientError> {
+        let request = self.in_directory(Method::GET, path, directory);
+        self.json(request.timeout(READ_PATIENCE)).await
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let response = request.send().await.map_err(|source| {
-            if source.is_connect() || source.is_builder() {
-                ClientError::Unreachable {
+    /// Reads each entry of a list and keeps it as it came. One that cannot be read fails the whole: a list
+    /// with a hole would look as if that ask were gone.
+    async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        directory: &str,
+    ) -> Result<Vec<(T, Value)>, ClientError> {
+        let list: Vec<Value> = self.read(path, directory).await?;
+        let read = |raw: Value| match T::deserialize(&raw) {
+            Ok(entry) => Ok((entry, raw)),
+            Err(source) => Err(ClientError::Unreadable {
+                call: format!("GET {path}"),
+                source,
+            }),
+        };
+        list.into_iter().map(read).collect()
+    }
+
+    async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
+        let Answered { call, response } = self.send(request).await?;
+        let body = match response.bytes().await {
+            Ok(body) => body,
+            Err(source) => return Err(ClientError::Unanswered { call, source }),
+        };
+        serde_json::from_slice(&body).map_err(|source| ClientError::Unreadable { call, source })
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Answered, ClientError> {
+        let (client, request) = request.build_split();
+        let request = request.map_err(ClientError::Setup)?;
+        let call = format!("{} {}", request.method(), request.url().path());
+        let response = match client.execute(request).await {
+            Ok(response) => response,
+            Err(source) if source.is_connect() => {
+                return Err(ClientError::Unreachable {
                     base_url: self.endpoint.base_url.clone(),
                     source,
-                }
-            } else {
-                ClientError::Unanswered(source)
+                });
             }
-        })?;
+            Err(source) => return Err(ClientError::Unanswered { call, source }),
+        };
         let status = response.status();
         if status.is_success() {
-            return Ok(response);
+            return Ok(Answered { call, response });
         }
-        let body = response
-            .text()
-            .await
-            .unwrap_or_default()
-            .chars()
-            .take(500)
-            .collect();
+        let message = said_in(&response.text().await.unwrap_or_default());
         Err(match status {
             StatusCode::UNAUTHORIZED => ClientError::Unauthorized,
-            StatusCode::NOT_FOUND => ClientError::NotFound(body),
+            StatusCode::NOT_FOUND => ClientError::NotFound { call, message },
             _ => ClientError::Refused {
+                call,
                 status: status.as_u16(),
-                body,
+                message,
             },
         })
     }
@@ -493,7 +488,7 @@ impl Opencode {
 fn found<T>(result: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(ClientError::NotFound(_)) => Ok(None),
+        Err(ClientError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -502,16 +497,10 @@ fn found<T>(result: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
 fn optional<T: Default>(result: Result<T, ClientError>) -> Result<T, ClientError> {
     match result {
         Err(
-            ClientError::NotFound(_) | ClientError::Unreadable(_) | ClientError::Refused { .. },
+            ClientError::NotFound { .. }
+            | ClientError::Unreadable { .. }
+            | ClientError::Refused { .. },
         ) => Ok(T::default()),
         other => other,
     }
-}
-
-/// Reads each entry of a list and keeps it as it came. One that cannot be read fails the whole: a list
-/// with a hole would look as if that ask were gone.
-fn read_each<T: DeserializeOwned>(list: Vec<Value>) -> Result<Vec<(T, Value)>, ClientError> {
-    list.into_iter()
-        .map(|raw| Ok((T::deserialize(&raw).map_err(ClientError::Unreadable)?, raw)))
-        .collect()
 }

@@ -19,7 +19,7 @@ use super::session::Prompt;
 use super::wire::{
     bad_request, base64, message_not_found, new_id, percent_decode, session_not_found,
 };
-use super::{Settings, Shared, VERSION};
+use super::{RouteFault, RouteFaultKind, Settings, Shared, VERSION};
 
 /// Returns the API behind Basic authentication, if there is a password.
 pub(super) fn router(shared: Shared, settings: &Settings) -> Router {
@@ -42,6 +42,7 @@ pub(super) fn router(shared: Shared, settings: &Settings) -> Router {
         .route("/session/{id}/abort", post(abort))
         .merge(replying::router())
         .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(shared.clone(), fail))
         .with_state(shared);
     let Some(password) = &settings.password else {
         return router;
@@ -51,6 +52,27 @@ pub(super) fn router(shared: Shared, settings: &Settings) -> Router {
     router.layer(middleware::from_fn(move |request: Request, next: Next| {
         authenticate(credentials.clone(), request, next)
     }))
+}
+
+/// Fails where the test says so.
+async fn fail(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let fault = shared.world().faults.route.clone();
+    let is_about =
+        |fault: &RouteFault| fault.is_about(request.method().as_str(), request.uri().path());
+    match fault.filter(is_about).map(|fault| fault.kind) {
+        None => next.run(request).await,
+        Some(RouteFaultKind::BadRequest) => {
+            let message = "Expected JSON value, got undefined\n  at [1][\"metadata\"][\"timeout\"]";
+            bad_request("Body", message)
+        }
+        Some(RouteFaultKind::Broken) => {
+            let error =
+                json!({"name": "UnknownError", "data": {"message": "Unexpected server error"}});
+            (StatusCode::INTERNAL_SERVER_ERROR, Json(error)).into_response()
+        }
+        Some(RouteFaultKind::Hangs) => std::future::pending().await,
+        Some(RouteFaultKind::Garbage) => "<!doctype html>".into_response(),
+    }
 }
 
 async fn authenticate(credentials: String, request: Request, next: Next) -> Response {
