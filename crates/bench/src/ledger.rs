@@ -239,6 +239,7 @@ impl Ledger {
         );
         let command = "cargo test --workspace --all-targets -- --nocapture";
         let subject = Subject::Permission {
+            location: countersign_core::ask::Location::default(),
             tool: "bash".to_owned(),
             targets: vec![command.to_owned()],
             shown: vec![Shown::Command {

@@ -35,6 +35,7 @@ use crate::Broker;
 use crate::door::lives::Heard;
 use crate::door::reply::reply_to;
 use crate::error::BrokerError;
+use crate::location::resolved;
 use crate::supervisor::remember_session;
 
 /// How an ask stands, and what the program is to be told.
@@ -67,6 +68,7 @@ impl Broker {
         let session = self
             .asking_session(workspace, program, directory, session)
             .await?;
+        let subject = resolved(ask.subject, &session.directory).await;
         let now = self.clock.now();
         let new = NewAsk {
             workspace: workspace.id,
@@ -75,7 +77,7 @@ impl Broker {
             session: session.id,
             native_id: ask.native_id,
             directory: session.directory,
-            subject: ask.subject,
+            subject,
             arguments: ask.arguments,
             raw: ask.raw,
             options: ask.options,

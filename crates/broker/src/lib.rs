@@ -20,6 +20,7 @@ mod follow_up;
 mod jobs;
 mod kept;
 mod live;
+mod location;
 mod notifications;
 mod offered;
 mod push;

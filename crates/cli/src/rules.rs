@@ -1,8 +1,11 @@
 //! `rules`: standing answers.
 
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use countersign_api::{NewRule, RuleList};
+use countersign_core::ask::ResolvedFile;
 use countersign_core::rule::{Matcher, Rule, Verdict};
 use countersign_core::time::Timestamp;
 use countersign_core::visible::visible;
@@ -48,6 +51,9 @@ struct Add {
     /// Match exactly this command or path; repeat it for an ask about several at once
     #[arg(long, value_name = "TARGET")]
     exact: Vec<String>,
+    /// Allow the command in this folder only; without this it is the folder of the session
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["glob", "deny"])]
+    folder: Option<PathBuf>,
     /// Match every path like this; `*` stays in one folder, `**` does not
     #[arg(long, value_name = "PATTERN")]
     glob: Option<String>,
@@ -95,7 +101,11 @@ async fn list(call: &mut Call<'_>, connection: &Connection, all: bool) -> anyhow
 async fn add(call: &mut Call<'_>, connection: &Connection, add: Add) -> anyhow::Result<Exit> {
     let matcher = match add.glob {
         Some(pattern) => Matcher::Glob { pattern },
-        None => Matcher::Exact { targets: add.exact },
+        None => Matcher::Exact {
+            targets: add.exact,
+            folder: add.folder.as_deref().map(real_folder).transpose()?,
+            files: vec![],
+        },
     };
     matcher
         .check(&add.tool)
@@ -185,12 +195,30 @@ fn table(rules: &[Rule], now: Timestamp, width: usize) -> String {
     table.render(width)
 }
 
+/// A folder as rules have it: absolute, with links resolved.
+fn real_folder(folder: &Path) -> anyhow::Result<String> {
+    let real = folder.canonicalize().map_err(|error| {
+        Failure::Usage(format!("`{}` cannot be used: {error}", folder.display()))
+    })?;
+    let real = real.to_str().map(str::to_owned);
+    real.ok_or_else(|| Failure::Usage("the name of the folder is not UTF-8".to_owned()).into())
+}
+
 /// What a rule matches, whole.
 fn targets(matcher: &Matcher) -> String {
     match matcher {
-        Matcher::Exact { targets } => {
+        Matcher::Exact {
+            targets,
+            folder,
+            files,
+        } => {
             let targets: Vec<_> = targets.iter().map(|target| one_line(target)).collect();
-            format!("exactly {}", targets.join(" and "))
+            let mut text = format!("exactly {}", targets.join(" and "));
+            let files = files.iter().filter_map(ResolvedFile::path);
+            for place in folder.as_deref().into_iter().chain(files) {
+                write!(text, " at {}", one_line(place)).expect("a string can be written to");
+            }
+            text
         }
         Matcher::Glob { pattern } => format!("like {}", one_line(pattern)),
     }

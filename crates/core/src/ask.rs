@@ -3,11 +3,13 @@
 //! A terminal state never changes.
 
 mod door;
+mod location;
 mod state;
 mod subject;
 mod withdrawal;
 
 pub use door::Door;
+pub use location::{Folder, Location, NamedFile, ResolvedFile};
 pub use state::{AskPhase, AskState, Refusal, Step};
 pub use subject::{OfferedOption, OptionKind, Question, QuestionOption, Shown, Subject};
 pub use withdrawal::{Elsewhere, Withdrawal};

@@ -1,19 +1,20 @@
 //! Rules: standing answers, and which asks they answer.
 //!
-//! A rule looks at the tool's name and at the targets word for word. It never looks at titles or other
-//! text that an agent can choose freely. A shell command matches by its exact string alone.
+//! A rule looks at the tool's name, at the targets word for word, and at where the tool acts. It never looks at titles or
+//! other text that an agent can choose freely. A shell command matches by its exact string alone.
 
-use globset::{GlobBuilder, GlobMatcher};
+mod matcher;
+
+pub use matcher::Matcher;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::actor::Actor;
-use crate::ask::{Shown, Subject};
+use crate::ask::{Folder, Location, ResolvedFile, Shown, Subject};
 use crate::id::{AskId, RuleId, SessionId, WorkspaceId};
+use crate::rule::matcher::files_to_keep;
 use crate::time::Timestamp;
-
-/// Tools whose target is a program for a shell: a pattern cannot tell what such a text would run.
-const SHELL_TOOLS: [&str; 4] = ["bash", "shell", "execute", "terminal"];
 
 /// What a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -23,22 +24,6 @@ pub enum Verdict {
     Allow,
     /// Deny it.
     Deny,
-}
-
-/// Which targets a rule is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case", tag = "match")]
-pub enum Matcher {
-    /// Exactly these targets, all of them and no other.
-    Exact {
-        /// The targets.
-        targets: Vec<String>,
-    },
-    /// Every target matches the glob; `*` stays within one folder, `**` does not.
-    Glob {
-        /// The glob.
-        pattern: String,
-    },
 }
 
 /// A rule that cannot be made.
@@ -69,50 +54,18 @@ pub enum UnfitRule {
     /// A rule for nothing.
     #[error("a rule needs a target to match")]
     NoTarget,
+    /// Where it acts is not known.
+    #[error("{what} is not known, so no rule can allow it")]
+    UnknownLocation {
+        /// What of it.
+        what: String,
+    },
     /// Questions are for people.
     #[error("a question is answered by a person, not by a rule")]
     Question,
     /// Writes are for people.
     #[error("a workspace write is answered by a person, not by a rule")]
     WorkspaceWrite,
-}
-
-impl Matcher {
-    /// Fails unless a rule for `tool` may match this way.
-    pub fn check(&self, tool: &str) -> Result<(), UnfitRule> {
-        match self {
-            Self::Exact { targets } if targets.is_empty() => Err(UnfitRule::NoTarget),
-            Self::Exact { .. } => Ok(()),
-            Self::Glob { .. } if SHELL_TOOLS.contains(&tool) => Err(UnfitRule::GlobForShell {
-                tool: tool.to_owned(),
-            }),
-            Self::Glob { pattern } => compile(pattern).map(drop),
-        }
-    }
-
-    fn covers(&self, targets: &[String]) -> bool {
-        match self {
-            Self::Exact { targets: wanted } => !targets.is_empty() && wanted == targets,
-            // `..` would let a path leave the folder that the pattern names.
-            Self::Glob { pattern } => compile(pattern).is_ok_and(|glob| {
-                !targets.is_empty()
-                    && targets.iter().all(|target| {
-                        !target.split(['/', '\\']).any(|part| part == "..") && glob.is_match(target)
-                    })
-            }),
-        }
-    }
-}
-
-fn compile(pattern: &str) -> Result<GlobMatcher, UnfitRule> {
-    GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .build()
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| UnfitRule::InvalidGlob {
-            pattern: pattern.to_owned(),
-            message: error.kind().to_string(),
-        })
 }
 
 /// A standing answer.
@@ -155,14 +108,24 @@ impl Rule {
 
     /// Whether the rule, if it is in force, answers an ask about `subject` in `session`.
     pub fn matches(&self, workspace: WorkspaceId, session: SessionId, subject: &Subject) -> bool {
-        let Subject::Permission { tool, targets, .. } = subject else {
+        let Subject::Permission {
+            tool,
+            targets,
+            location,
+            ..
+        } = subject
+        else {
             return false;
+        };
+        let covers = || match self.verdict {
+            Verdict::Allow => self.matcher.covers_all(targets, location),
+            Verdict::Deny => self.matcher.covers_any(targets, location),
         };
         self.workspace == workspace
             && self.session.is_none_or(|only| only == session)
             && self.tool == *tool
             && self.matcher.check(tool).is_ok()
-            && self.matcher.covers(targets)
+            && covers()
     }
 }
 
@@ -187,18 +150,22 @@ pub fn decide<'a>(
 /// The matcher that "always" makes of an ask: exactly what the person was shown, or everything like `pattern`, which
 /// has to match that.
 pub fn always(subject: &Subject, pattern: Option<&str>) -> Result<(String, Matcher), UnfitRule> {
-    let (tool, targets, shown) = match subject {
+    let (tool, targets, location, shown) = match subject {
         Subject::Permission {
             tool,
             targets,
+            location,
             shown,
-        } => (tool, targets, shown),
+        } => (tool, targets, location, shown),
         Subject::Question { .. } => return Err(UnfitRule::Question),
         Subject::WorkspaceWrite { .. } => return Err(UnfitRule::WorkspaceWrite),
     };
+    let folder = known_folder(location)?;
     let Some(pattern) = pattern else {
         let matcher = Matcher::Exact {
             targets: targets.clone(),
+            folder,
+            files: files_to_keep(targets, location),
         };
         matcher.check(tool)?;
         return Ok((tool.clone(), matcher));
@@ -214,12 +181,29 @@ pub fn always(subject: &Subject, pattern: Option<&str>) -> Result<(String, Match
         pattern: pattern.to_owned(),
     };
     matcher.check(tool)?;
-    if !matcher.covers(targets) {
+    if !matcher.covers_all(targets, location) {
         return Err(UnfitRule::NotCovered {
             pattern: pattern.to_owned(),
         });
     }
     Ok((tool.clone(), matcher))
+}
+
+/// The folder that a rule for something at `location` names; fails if it is not known where that is.
+fn known_folder(location: &Location) -> Result<Option<String>, UnfitRule> {
+    let unknown = |what: String| Err(UnfitRule::UnknownLocation { what });
+    if let Some(named) = location
+        .files
+        .iter()
+        .find(|named| named.file == ResolvedFile::Unknown)
+    {
+        return unknown(format!("which file `{}` is", named.named));
+    }
+    match &location.folder {
+        Folder::Session => Ok(None),
+        Folder::Other { path } => Ok(Some(path.clone())),
+        Folder::Unknown { .. } => unknown("the folder that it runs in".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -236,6 +220,7 @@ mod tests {
         Subject::Permission {
             tool: tool.to_owned(),
             targets: targets.iter().map(|target| (*target).to_owned()).collect(),
+            location: Location::default(),
             shown: vec![],
         }
     }
@@ -362,12 +347,13 @@ mod tests {
 
     #[test]
     fn an_always_takes_no_pattern_for_a_command_whatever_its_tool_is_called() {
-        let mut asks = SHELL_TOOLS
+        let mut asks = matcher::SHELL_TOOLS
             .map(|tool| permission(tool, &["git log"]))
             .to_vec();
         asks.push(Subject::Permission {
             tool: "run_anything".to_owned(),
             targets: vec!["git log".to_owned()],
+            location: Location::default(),
             shown: vec![Shown::Command {
                 text: "git log".to_owned(),
             }],
@@ -385,9 +371,7 @@ mod tests {
 
     #[test]
     fn a_denial_goes_before_a_leave_and_an_ended_rule_says_nothing() {
-        let exact = || Matcher::Exact {
-            targets: vec!["ls".to_owned()],
-        };
+        let exact = || Matcher::exactly(vec!["ls".to_owned()]);
         let mut allow = rule("bash", exact());
         let mut deny = Rule {
             workspace: allow.workspace,
@@ -426,3 +410,6 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod location_tests;

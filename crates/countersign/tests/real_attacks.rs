@@ -216,3 +216,90 @@ async fn what_is_done_at_the_engine_itself_is_noticed_and_stopped() {
     });
     assert!(told, "{alarms:?}");
 }
+
+/// Asks for a command in a folder, and returns the ask.
+async fn build_in(server: &TestServer, folder: &str) -> Value {
+    let input = json!({"command": "sh ./build.sh", "workdir": folder});
+    let prompt = format!("TOOLJSON bash {input}");
+    let session = server.api().start_and_prompt(&prompt);
+    server.api().wait_for_ask_of(&session.await).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_always_for_a_command_does_not_run_the_same_words_in_another_folder() {
+    let model = StubModel::start().await;
+    let mut server = TestServer::with_real_opencode(BINARY, &model).await;
+    let api = server.api();
+    let workspace = server.workspace().to_owned();
+    let other = workspace.join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::os::unix::fs::symlink("other", workspace.join("link")).unwrap();
+    for folder in [&workspace, &other] {
+        std::fs::write(folder.join("build.sh"), "touch ran").unwrap();
+    }
+    let build = r#"TOOLJSON bash {"command":"sh ./build.sh"}"#;
+    let session = api.start_and_prompt(build).await;
+    let ask = api.wait_for_ask_of(&session).await;
+    let always = json!({"answer": "allow_always", "scope": "workspace"});
+    api.answer(id(&ask), &always).await.expect(200);
+    api.turn_outcome(&session).await;
+    assert!(workspace.join("ran").exists());
+
+    for folder in ["other", "link", "./link/../other"] {
+        let ask = build_in(&server, folder).await;
+        assert_eq!(ask["state"], "open", "{folder}: {ask:#}");
+        let real = other.canonicalize().unwrap();
+        let real = real.to_str().unwrap();
+        assert_eq!(
+            ask["subject"]["location"]["folder"]["path"], real,
+            "{ask:#}"
+        );
+        let shown = ask["subject"]["shown"].to_string();
+        assert!(shown.contains("Runs in") && shown.contains(real), "{shown}");
+        assert!(ask["summary"].as_str().unwrap().contains(real), "{ask:#}");
+        api.answer(id(&ask), &json!({"answer": "deny"}))
+            .await
+            .expect(200);
+    }
+    // The rule is for the folder of the session, however that is said.
+    std::fs::remove_file(workspace.join("ran")).unwrap();
+    let input = json!({"command": "sh ./build.sh", "workdir": "."});
+    let session = api
+        .start_and_prompt(&format!("TOOLJSON bash {input}"))
+        .await;
+    api.turn_outcome(&session).await;
+    assert!(workspace.join("ran").exists(), "the rule answers");
+    assert!(!other.join("ran").exists());
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denial_of_a_file_is_not_walked_around_with_a_link_or_a_second_file() {
+    let model = StubModel::start().await;
+    let mut server = TestServer::with_real_opencode(BINARY, &model).await;
+    let workspace = server.workspace().to_owned();
+    std::fs::create_dir(workspace.join("secrets")).unwrap();
+    std::fs::write(workspace.join("secrets/key"), "key").unwrap();
+    std::os::unix::fs::symlink("secrets", workspace.join("link")).unwrap();
+    let rule = json!({
+        "tool": "edit", "verdict": "deny", "match": "glob", "pattern": "secrets/**",
+    });
+    server
+        .api()
+        .post("/api/v1/rules", &rule)
+        .await
+        .expect_success();
+    for path in ["secrets/key", "link/key", "link/../secrets/key"] {
+        let input = json!({"filePath": path, "content": "mine"});
+        let prompt = format!("TOOLJSON write {input}");
+        let session = server.api().start_and_prompt(&prompt);
+        server.api().turn_outcome(&session.await).await;
+        let asks = server.api().get("/api/v1/asks?limit=1").await;
+        let answer = &asks["asks"][0]["answer"];
+        assert_eq!(answer["answer"], "deny", "{path}: {asks:#}");
+        assert!(!answer["rule"].is_null(), "{path}: {asks:#}");
+    }
+    let kept = std::fs::read_to_string(workspace.join("secrets/key")).unwrap();
+    assert_eq!(kept, "key");
+    server.stop().await;
+}

@@ -516,7 +516,10 @@ async fn a_projects_configuration_cannot_switch_asking_off_and_its_denials_stay(
     let task = json!({"description": "do it", "prompt": step, "subagent_type": "bold"});
     let (session, ask) = stage.asked(&format!("TOOLJSON task {task}")).await;
     assert_eq!(ask["subject"]["tool"], "task");
-    assert_eq!(ask["subject"]["targets"], json!(["bold"]));
+    // What it is told is part of what is asked for: an "always" is for this prompt.
+    assert_eq!(ask["subject"]["targets"][0], "bold");
+    let told = ask["subject"]["targets"][1].as_str().unwrap();
+    assert!(told.contains("touch ran.txt"), "{told}");
     stage.answered(&ask, &deny).await;
     stage.turn_is(&session, "completed").await;
     assert!(!stage.has("ran.txt") && !stage.has("written.txt"));

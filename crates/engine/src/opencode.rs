@@ -19,7 +19,7 @@ mod stream;
 mod wire;
 
 pub use crate::ask::EngineAsk;
-pub use ask::{permission_ask, question_ask};
+pub use ask::{needs_input, permission_ask, question_ask};
 pub use client::{Opencode, Replied, Reply};
 pub use client_error::ClientError;
 pub use command::Command;

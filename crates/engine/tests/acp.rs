@@ -176,6 +176,7 @@ fn every_recorded_request_shows_its_command_and_rules_go_by_it_where_it_is_known
             tool,
             targets,
             shown,
+            ..
         } = &ask.subject
         else {
             panic!("{name}: {:?}", ask.subject);

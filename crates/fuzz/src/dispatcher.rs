@@ -159,6 +159,7 @@ fn is_shown(asked: &EngineAsk) -> Result<(), Broken> {
         tool,
         targets,
         shown,
+        ..
     } = &asked.subject
     else {
         hold!(asked.person.is_some(), "a rule may answer a question");

@@ -2124,6 +2124,21 @@ export interface components {
             /** @description The file. */
             path: string;
         };
+        /** @description The folder that a command runs in. */
+        Folder: {
+            /** @enum {string} */
+            kind: "session";
+        } | {
+            /** @enum {string} */
+            kind: "other";
+            /** @description Its absolute path, with links resolved. */
+            path: string;
+        } | {
+            /** @enum {string} */
+            kind: "unknown";
+            /** @description What the engine calls it, if it says. */
+            named: string;
+        };
         /**
          * @description One thing that a token can let its actor do.
          * @enum {string}
@@ -2410,8 +2425,30 @@ export interface components {
             workspace_path: string;
             worktree?: components["schemas"]["Worktree"] | null;
         };
+        /** @description Where a tool acts. */
+        Location: {
+            /**
+             * @description The files that it names.
+             * @default []
+             */
+            files: components["schemas"]["NamedFile"][];
+            /**
+             * @description The folder that its command runs in.
+             * @default {
+             *       "kind": "session"
+             *     }
+             */
+            folder: components["schemas"]["Folder"];
+        };
         /** @description Which targets a rule is about. */
         Matcher: {
+            /** @description The files that the targets have to be for a leave; the very files that the targets name if nothing is said. */
+            files?: components["schemas"]["ResolvedFile"][];
+            /**
+             * @description The folder that a command has to run in for a leave, as an absolute path; the folder of its session if nothing
+             *     is said. A denial holds in every folder.
+             */
+            folder?: string | null;
             /** @enum {string} */
             match: "exact";
             /** @description The targets. */
@@ -2451,6 +2488,13 @@ export interface components {
          * @enum {string}
          */
         Missed: "run_once" | "skip";
+        /** @description A file that a tool names, and which one that is. */
+        NamedFile: {
+            /** @description Which file that is. */
+            file: components["schemas"]["ResolvedFile"];
+            /** @description As the tool names it. */
+            named: string;
+        };
         /** @description Something to send along with a prompt: at most ten, each of at most 5 MiB, all of at most 20 MiB. */
         NewAttachment: {
             /** @enum {string} */
@@ -2913,6 +2957,21 @@ export interface components {
             /** @description What it is called from now on. */
             name: string;
         };
+        /** @description A file, once `..` and links are resolved. */
+        ResolvedFile: {
+            /** @enum {string} */
+            kind: "inside";
+            /** @description Its path below that folder. */
+            path: string;
+        } | {
+            /** @enum {string} */
+            kind: "outside";
+            /** @description Its absolute path. */
+            path: string;
+        } | {
+            /** @enum {string} */
+            kind: "unknown";
+        };
         /** @description What a job goes on with. */
         Resume: {
             /** @description The session of an earlier job. */
@@ -3337,6 +3396,8 @@ export interface components {
         Subject: {
             /** @enum {string} */
             kind: "permission";
+            /** @description Where it acts. */
+            location?: components["schemas"]["Location"];
             /** @description What a person has to see to decide, complete. */
             shown: components["schemas"]["Shown"][];
             /** @description What the tool is about to act on, word for word: what an "always" would be matched against. */
@@ -3551,6 +3612,11 @@ export interface components {
             /** @enum {string} */
             kind: "refused";
             /** @description What it said. */
+            message: string;
+        } | {
+            /** @enum {string} */
+            kind: "unconfirmed";
+            /** @description What happened to the last try. */
             message: string;
         } | {
             /** @enum {string} */

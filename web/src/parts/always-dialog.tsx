@@ -1,7 +1,7 @@
 /* Makes a rule of an ask: what it will match and what else it would have matched, how far it reaches, how long it lasts. */
 import { createSignal, createUniqueId, For, onMount, Show } from "solid-js";
 import type { AskView, PermissionSubject, RulePreviewRequest, Scope } from "../api/types.ts";
-import { allowAlways, LIVES, suggestedPattern, takesPattern } from "../state/answer-request.ts";
+import { allowAlways, folderOf, LIVES, suggestedPattern, takesPattern } from "../state/answer-request.ts";
 import { ledger } from "../state/live.ts";
 import { visible } from "../text/visible.ts";
 import { words } from "../text/words.ts";
@@ -34,7 +34,7 @@ export function AlwaysDialog(props: {
     workspace: props.ask.workspace,
     ...(scope() === "session" ? { session: props.ask.session } : {}),
     tool: props.subject.tool,
-    ...(isLike() ? { match: "glob", pattern: pattern() } : { match: "exact", targets: props.subject.targets }),
+    ...(isLike() ? { match: "glob", pattern: pattern() } : { match: "exact", targets: props.subject.targets, ...folderOf(props.subject) }),
   });
   const matches = () => {
     if (isLike()) return words.rule.like;

@@ -1,7 +1,7 @@
 /* The ways to answer a permission or a write: allow once, always (a permission alone), deny with a reason. */
 import { createSignal, For, Show } from "solid-js";
 import type { AnswerRequest, AskView, OfferedOption, PermissionSubject, WriteSubject } from "../api/types.ts";
-import { allowOnce, canAllow, canDeny, deny, onlyOption, ownOptions, pick, tone } from "../state/answer-request.ts";
+import { allowOnce, canAllow, canDeny, deny, onlyOption, ownOptions, pick, takesRule, tone } from "../state/answer-request.ts";
 import { attemptOf, give } from "../state/answering.ts";
 import { createArmed } from "../state/arming.ts";
 import { bindKeys } from "../state/keys.ts";
@@ -25,7 +25,7 @@ export function AnswerBar(props: {
   // One that has just joined those that are alike holds the answer back as a new ask does.
   const armed = createArmed(() => [props.ask.id, ...props.together].join(" "));
   const ready = () => armed() && attemptOf(props.ask.id)?.kind !== "sending";
-  const lasting = () => (props.subject.kind === "permission" && props.subject.targets.length > 0 ? props.subject : undefined);
+  const lasting = () => (props.subject.kind === "permission" && takesRule(props.subject) ? props.subject : undefined);
   let field: HTMLTextAreaElement | undefined;
   let allow: HTMLButtonElement | undefined;
 

@@ -74,6 +74,19 @@ export function takesPattern(subject: PermissionSubject): boolean {
   return !isShell(subject.tool) && subject.shown.every((part) => part.kind !== "command");
 }
 
+/** Whether a rule can be made of what is asked: something identifies it, and it is known where it acts. */
+export function takesRule(subject: PermissionSubject): boolean {
+  const isKnown =
+    subject.location?.folder?.kind !== "unknown" && (subject.location?.files ?? []).every((named) => named.file.kind !== "unknown");
+  return subject.targets.length > 0 && isKnown;
+}
+
+/** The folder that an exact rule names: none for the folder of the session. */
+export function folderOf(subject: PermissionSubject): { folder?: string } {
+  const folder = subject.location?.folder;
+  return folder?.kind === "other" ? { folder: folder.path } : {};
+}
+
 /** A pattern to begin with: everything in the folder that all targets lie in, or the one target itself. */
 export function suggestedPattern(targets: readonly string[]): string {
   const folders = targets.map((target) => target.slice(0, target.lastIndexOf("/") + 1));

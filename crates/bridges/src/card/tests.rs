@@ -32,6 +32,7 @@ fn ask(command: &str) -> Ask {
         native_id: "1".to_owned(),
         directory: "/work".to_owned(),
         subject: Subject::Permission {
+            location: countersign_core::ask::Location::default(),
             tool: "bash".to_owned(),
             targets: vec![command.to_owned()],
             shown: vec![Shown::Command {

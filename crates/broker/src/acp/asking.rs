@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::acp::answers;
 use crate::acp::driver::Driver;
+use crate::location::resolved;
 use crate::standstill::{self, Step};
 
 /// How often an agent may change what one request asks for.
@@ -35,6 +36,7 @@ impl Driver {
 
     async fn hand_in(&mut self, asked: EngineAsk) -> Result<Opened, StoreError> {
         self.catch_up().await?;
+        let subject = resolved(asked.subject, &self.session.directory).await;
         let shared = self.agents.shared();
         let now = shared.clock.now();
         let new = NewAsk {
@@ -44,7 +46,7 @@ impl Driver {
             session: self.session.id,
             native_id: asked.native_id,
             directory: self.session.directory.clone(),
-            subject: asked.subject,
+            subject,
             arguments: asked.arguments,
             raw: asked.raw,
             options: asked.options,

@@ -74,12 +74,15 @@ fn choice(job: &Job, ask: &Ask) -> Option<Choice> {
 /// Whether a yes to `ask` allows one thing that is known, and changes nothing else. What a person has to decide, such as
 /// a plan or a change of the mode, has no target here, as has a command that is not known as a whole.
 fn is_plain(ask: &Ask) -> bool {
-    let Subject::Permission { targets, .. } = &ask.subject else {
+    let Subject::Permission {
+        targets, location, ..
+    } = &ask.subject
+    else {
         return false;
     };
     let can_be_said = match ask.door {
         Door::Acp | Door::AcpProxy => acp::check(ask, &Choice::AllowOnce).is_ok(),
         Door::Opencode | Door::OpencodePlugin | Door::Workspace => true,
     };
-    !targets.is_empty() && can_be_said
+    !targets.is_empty() && location.is_known() && can_be_said
 }

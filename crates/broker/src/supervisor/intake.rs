@@ -8,13 +8,14 @@ use countersign_core::digest::Digest;
 use countersign_core::event::Delta;
 use countersign_core::session::{Activity, FileDiff, Item, Session, ToolStatus, TurnOutcome};
 use countersign_engine::opencode::{
-    EngineAsk, Message, Part, Permission, QuestionRequest, Signal, Status, ToolState,
+    EngineAsk, Message, Part, Permission, QuestionRequest, Signal, Status, ToolState, needs_input,
     permission_ask, question_ask,
 };
 use countersign_store::{NewAsk, Opened};
 use serde_json::Value;
 
 use crate::error::BrokerError;
+use crate::location::resolved;
 use crate::standstill::{self, Step};
 use crate::supervisor::foreign::Announced;
 use crate::supervisor::held::Doing;
@@ -314,41 +315,33 @@ impl EngineRun {
         self.open(question_ask(request, raw)).await
     }
 
-    /// What the tool call was given, where the request itself does not say it.
+    /// What the tool call was given, whole, where the request itself does not say it. The engine tells that a moment after
+    /// it asks.
     async fn missing_input(&self, permission: &Permission) -> Option<Value> {
-        let said = permission
-            .metadata
-            .as_object()
-            .is_some_and(|fields| !fields.is_empty());
-        let tool = permission.tool.as_ref().filter(|_| !said)?;
-        let session = self.session(&permission.session_id).await.ok()?;
-        let deadline = tokio::time::Instant::now() + INPUT_PATIENCE;
-        loop {
-            let call = self
-                .link
-                .client
-                .tool_call(&session.directory, &permission.session_id, tool)
-                .await;
-            let input = call
-                .ok()
-                .flatten()
-                .and_then(|part| part.state)
-                .map(|state| state.input);
-            if let Some(input) =
-                input.filter(|input| input.as_object().is_some_and(|it| !it.is_empty()))
-            {
-                return Some(input);
-            }
-            if tokio::time::Instant::now() >= deadline {
-                return None;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        let tool = permission.tool.as_ref()?;
+        if !needs_input(permission) {
+            return None;
         }
+        let session = self.session(&permission.session_id).await.ok()?;
+        let read = async {
+            loop {
+                let client = &self.link.client;
+                let call = client.tool_call(&session.directory, &permission.session_id, tool);
+                let state = call.await.ok().flatten().and_then(|part| part.state);
+                // Until the call runs its input may still be growing.
+                if let Some(state) = state.filter(|state| state.status != "pending") {
+                    return state.input;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(INPUT_PATIENCE, read).await.ok()
     }
 
     async fn open(&self, ask: EngineAsk) -> Result<(), BrokerError> {
         let shared = &self.shared;
         let session = self.session(&ask.session).await?;
+        let subject = resolved(ask.subject, &session.directory).await;
         let now = shared.clock.now();
         standstill::before(Step::Ask).await;
         let opened = shared
@@ -361,7 +354,7 @@ impl EngineRun {
                     session: session.id,
                     native_id: ask.native_id,
                     directory: session.directory.clone(),
-                    subject: ask.subject,
+                    subject,
                     arguments: ask.arguments,
                     raw: ask.raw,
                     options: ask.options,

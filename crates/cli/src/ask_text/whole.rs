@@ -104,11 +104,13 @@ fn how_to_answer(ask: &AskView) -> String {
     let mut lines = Lines::default();
     let id = short(ask.id);
     match &ask.subject {
-        Subject::Permission { targets, .. } => {
+        Subject::Permission {
+            targets, location, ..
+        } => {
             if can_allow(ask) {
                 lines.push(format!("  countersign allow {id}"));
             }
-            if can_allow(ask) && !targets.is_empty() {
+            if can_allow(ask) && !targets.is_empty() && location.is_known() {
                 lines.push(format!(
                     "  countersign allow {id} --always --scope workspace --expires 7d"
                 ));

@@ -5,6 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::actor::Actor;
+use crate::ask::Location;
 use crate::grant::Grant;
 use crate::session::FileDiff;
 
@@ -18,6 +19,9 @@ pub enum Subject {
         tool: String,
         /// What the tool is about to act on, word for word: what an "always" would be matched against.
         targets: Vec<String>,
+        /// Where it acts.
+        #[serde(default, skip_serializing_if = "Location::is_plain")]
+        location: Location,
         /// What a person has to see to decide, complete.
         shown: Vec<Shown>,
     },
@@ -81,10 +85,18 @@ impl Subject {
     /// One line that says what is asked, for lists; it may be cut by whoever shows it.
     pub fn summary(&self) -> String {
         match self {
-            Self::Permission { targets, shown, .. } => shown
+            Self::Permission {
+                targets,
+                location,
+                shown,
+                ..
+            } => shown
                 .iter()
                 .find_map(|part| match part {
-                    Shown::Command { text } => Some(text.clone()),
+                    Shown::Command { text } => Some(match location.folder.shown() {
+                        Some(folder) => format!("{text} (in {folder})"),
+                        None => text.clone(),
+                    }),
                     Shown::Diff { path, .. } | Shown::Path { path, .. } => Some(path.clone()),
                     Shown::Text { .. } => None,
                 })

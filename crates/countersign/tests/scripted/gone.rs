@@ -287,7 +287,8 @@ async fn an_engine_that_does_not_answer_the_next_server_at_once_keeps_its_work()
     eventually(PATIENCE, "the server has waited in vain", async || {
         let list = scene.server.api().get("/api/v1/workspaces").await;
         let message = list["workspaces"][0]["engine"]["message"].as_str()?;
-        message.contains("did not answer yet").then_some(())
+        let words = "opencode did not answer GET /global/health yet";
+        message.contains(words).then_some(())
     })
     .await;
     rustix::process::kill_process(process, Signal::CONT).unwrap();

@@ -115,6 +115,10 @@ fn ask_for(
             tool: tool
                 .or(name)
                 .unwrap_or_else(|| identity::UNKNOWN.to_owned()),
+            location: identity
+                .as_ref()
+                .map(|identity| identity.location.clone())
+                .unwrap_or_default(),
             targets: identity
                 .filter(|_| person.is_none())
                 .map(|identity| identity.targets)

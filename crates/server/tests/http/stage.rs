@@ -170,6 +170,7 @@ impl Stage {
     /// Leave to run `command`, asked for by the session.
     pub(crate) async fn ask(&self, command: &str) -> Ask {
         let subject = Subject::Permission {
+            location: countersign_core::ask::Location::default(),
             tool: "bash".to_owned(),
             targets: vec![command.to_owned()],
             shown: vec![],
@@ -180,6 +181,7 @@ impl Stage {
     /// Leave to change the file at `path`, asked for by the session.
     pub(crate) async fn edit(&self, path: &str) -> Ask {
         let subject = Subject::Permission {
+            location: countersign_core::ask::Location::default(),
             tool: "edit".to_owned(),
             targets: vec![path.to_owned()],
             shown: vec![],
@@ -190,6 +192,7 @@ impl Stage {
     /// Leave to run a command, where what the engine sent is nested nearly as deeply as it can be read.
     pub(crate) async fn deep(&self) -> Ask {
         let subject = Subject::Permission {
+            location: countersign_core::ask::Location::default(),
             tool: "bash".to_owned(),
             targets: vec!["true".to_owned()],
             shown: vec![],

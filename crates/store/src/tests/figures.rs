@@ -73,12 +73,7 @@ async fn open_at(store: &Store, ask: NewAsk, second: u64) -> Ask {
 async fn every_ask_of_a_day_is_counted_once_where_it_belongs() {
     each_backend(async |store| {
         let scene = Scene::new(&store).await;
-        let rule = rule(
-            &scene,
-            Matcher::Exact {
-                targets: vec!["known".to_owned()],
-            },
-        );
+        let rule = rule(&scene, Matcher::exactly(vec!["known".to_owned()]));
         store.add_rule(&rule).await.unwrap();
 
         let quick = open_at(&store, scene.command("per_1", "quick"), 10).await;

@@ -199,6 +199,7 @@ async fn an_always_with_a_pattern_makes_a_rule_of_it() {
         let edit = |native_id: &str, path: &str| {
             let mut new = scene.command(native_id, path);
             new.subject = Subject::Permission {
+                location: countersign_core::ask::Location::default(),
                 tool: "edit".to_owned(),
                 targets: vec![path.to_owned()],
                 shown: vec![],
@@ -373,9 +374,7 @@ fn rule(scene: &Scene, command: &str, verdict: Verdict) -> Rule {
         session: None,
         tool: "bash".to_owned(),
         verdict,
-        matcher: Matcher::Exact {
-            targets: vec![command.to_owned()],
-        },
+        matcher: Matcher::exactly(vec![command.to_owned()]),
         made_by: scene.ada.clone(),
         made_at: at(0),
         made_from: None,

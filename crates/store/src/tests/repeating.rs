@@ -124,6 +124,7 @@ async fn an_old_answer_applies_to_nothing_that_differs() {
         other_session.session = scene.another_session().await;
         let other_tool = NewAsk {
             subject: Subject::Permission {
+                location: countersign_core::ask::Location::default(),
                 tool: "shell".to_owned(),
                 targets: vec!["ls".to_owned()],
                 shown: vec![],

@@ -104,6 +104,7 @@ impl Scene {
             native_id: native_id.to_owned(),
             directory: "/home/ada/project".to_owned(),
             subject: Subject::Permission {
+                location: countersign_core::ask::Location::default(),
                 tool: "bash".to_owned(),
                 targets: vec![command.to_owned()],
                 shown: vec![],

@@ -70,6 +70,7 @@ export const access = {
     none: "There are no rules: every ask comes to a person.",
     verdicts: { allow: "Allow", deny: "Deny" },
     exactly: "exactly",
+    inFolder: "in the folder",
     like: "everything like",
     session: "one session in",
     expire: "End…",

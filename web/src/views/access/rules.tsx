@@ -97,6 +97,7 @@ export function Rules() {
 
 function RuleLine(props: { rule: Rule }) {
   const targets = () => (props.rule.match === "glob" ? [props.rule.pattern] : props.rule.targets);
+  const folder = () => (props.rule.match === "exact" ? props.rule.folder : undefined);
   return (
     <div class="rule-line">
       <p>
@@ -105,6 +106,17 @@ function RuleLine(props: { rule: Rule }) {
           <Visible text={props.rule.tool} />
         </code>{" "}
         <span class="muted">{props.rule.match === "glob" ? words.rules.like : words.rules.exactly}</span>
+        <Show when={folder()}>
+          {(path) => (
+            <>
+              {" "}
+              <span class="muted">{words.rules.inFolder}</span>{" "}
+              <code>
+                <Visible text={path()} />
+              </code>
+            </>
+          )}
+        </Show>
       </p>
       <pre class="rule-about">
         <Visible text={targets().join("\n")} />

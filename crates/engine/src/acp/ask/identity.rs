@@ -6,6 +6,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use countersign_core::ask::{Folder, Location};
 use countersign_core::digest::canonical;
 use serde_json::{Map, Value};
 
@@ -111,6 +112,7 @@ const HARMLESS_KEYS: [&str; 7] = [
 pub(in crate::acp) struct Identity {
     pub(super) tool: String,
     pub(in crate::acp) targets: Vec<String>,
+    pub(in crate::acp) location: Location,
     pub(super) act: Act,
 }
 
@@ -158,6 +160,7 @@ pub(super) fn identify(wanted: &Wanted, directory: &Path) -> Option<Identity> {
         targets.dedup();
         return Some(Identity {
             tool: EDIT.to_owned(),
+            location: Location::of_files(targets.clone()),
             targets,
             act: Act::Edit,
         });
@@ -169,6 +172,7 @@ pub(super) fn identify(wanted: &Wanted, directory: &Path) -> Option<Identity> {
     Some(Identity {
         tool: name,
         targets: vec![canonical(&input?)],
+        location: Location::default(),
         act: Act::Named,
     })
 }
@@ -179,14 +183,27 @@ pub(in crate::acp) fn shell(
     rest: Map<String, Value>,
     directory: &Path,
 ) -> Identity {
-    let here = |key: &str, value: &Value| {
-        DIRECTORY_KEYS.contains(&key)
-            && value
-                .as_str()
-                .is_some_and(|path| Path::new(path) == directory)
-    };
     let mut telling = telling(rest);
-    telling.retain(|key, value| !here(key, value));
+    let mut folders = vec![];
+    telling.retain(|key, value| match value.as_str() {
+        Some(path) if DIRECTORY_KEYS.contains(&key.as_str()) => {
+            folders.push(path.to_owned());
+            false
+        }
+        _ => true,
+    });
+    folders.retain(|path| Path::new(path) != directory);
+    folders.dedup();
+    let folder = match folders.len() {
+        0 => Folder::Session,
+        1 => Folder::Unknown {
+            named: folders.remove(0),
+        },
+        // Which of them counts is the agent's affair.
+        _ => Folder::Unknown {
+            named: String::new(),
+        },
+    };
     let mut targets = vec![command.clone()];
     if !telling.is_empty() {
         targets.push(canonical(&Value::Object(telling)));
@@ -194,6 +211,10 @@ pub(in crate::acp) fn shell(
     Identity {
         tool: SHELL.to_owned(),
         targets,
+        location: Location {
+            folder,
+            files: vec![],
+        },
         act: Act::Command { text: command },
     }
 }

@@ -46,6 +46,7 @@ fn permission(ask: &EngineAsk) -> (&str, &[String], &[Shown]) {
             tool,
             targets,
             shown,
+            ..
         } => (tool, targets, shown),
         Subject::Question { .. } | Subject::WorkspaceWrite { .. } => {
             panic!("a permission became something else")
@@ -82,10 +83,11 @@ fn what_changes_the_meaning_of_a_command_is_a_target_too() {
     let asked = ask(&json!({
         "toolCallId": "a", "kind": "execute", "rawInput": { "command": "make", "cwd": "/etc", "env": { "A": "b" } },
     }));
-    assert_eq!(
-        permission(&asked).1,
-        ["make", r#"{"cwd":"/etc","env":{"A":"b"}}"#]
-    );
+    assert_eq!(permission(&asked).1, ["make", r#"{"env":{"A":"b"}}"#]);
+    let Subject::Permission { location, .. } = &asked.subject else {
+        panic!("{:?}", asked.subject)
+    };
+    assert_eq!(location.folder.shown(), Some("/etc"));
 }
 
 #[test]

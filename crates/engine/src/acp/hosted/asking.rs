@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{CreateTerminalRequest, WriteTextFileRequest};
-use countersign_core::ask::{Ask, OfferedOption, OptionKind, Shown, Subject};
+use countersign_core::ask::{Ask, Location, OfferedOption, OptionKind, Shown, Subject};
 use countersign_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -210,6 +210,7 @@ pub fn write_ask(id: &RpcId, wanted: &WantedWrite, session: &str, directory: &Pa
         arguments: json!({ "method": HostMethod::Write.name(), "record": unplaced(&record) }),
         subject: Subject::Permission {
             tool: EDIT.to_owned(),
+            location: Location::of_files([target.clone()]),
             targets: vec![target],
             shown,
         },
@@ -285,6 +286,7 @@ pub fn command_ask(
         subject: Subject::Permission {
             tool: SHELL.to_owned(),
             targets: identity.targets,
+            location: identity.location,
             shown,
         },
         ..hosted(id, session, &record, &wanted.request)

@@ -323,6 +323,7 @@ fn an_ask_for_a_write_shows_the_change_and_is_bound_to_it() {
         tool,
         targets,
         shown,
+        ..
     } = &asked.subject
     else {
         panic!("{asked:?}");
