@@ -177,6 +177,7 @@ impl Broker {
                 parent_id: None,
                 directory: directory.clone(),
                 cost: None,
+                permission: vec![],
             };
             let (store, clock) = (&self.store, &self.clock);
             remember_session(store, clock, engine, &directory, &native, parent).await

@@ -206,6 +206,7 @@ impl Broker {
             .create_session(directory, title, &rules)
             .await
             .map_err(BrokerError::Engine)?;
+        link.note_imposed(&native.id, rules);
         let session = remember_session(
             &self.store,
             &self.clock,

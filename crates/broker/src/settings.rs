@@ -25,6 +25,8 @@ pub struct Settings {
     pub agents: Vec<AgentEntry>,
     /// What happens when somebody answers past the ledger.
     pub foreign_answer: ForeignAnswer,
+    /// Tools of opencode's that may act without an ask: what a person put there themselves and trusts.
+    pub unasked_tools: Vec<String>,
     /// How long an ask stays open; for ever if nothing is said.
     pub ask_expiry: Option<Duration>,
     /// For how many seconds an engine goes on without a server.

@@ -13,10 +13,12 @@ mod intake;
 mod lookout;
 mod offers;
 mod reconcile;
+mod rules;
 mod run;
 mod session;
 mod turn;
 mod turn_end;
+mod unasked;
 mod unended;
 mod unheard;
 mod usage;
@@ -30,6 +32,7 @@ pub(crate) use foreign::fell_with;
 pub(crate) use session::{UNNAMED_AGENT, remember_session, remember_session_as};
 pub(crate) use turn::{message_id, part_id, send_or_hold, split_model};
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -38,7 +41,7 @@ use countersign_core::event::EnginePhase;
 use countersign_core::id::RunId;
 use countersign_core::session::Workspace;
 use countersign_core::time::Clock;
-use countersign_engine::opencode::Opencode;
+use countersign_engine::opencode::{Opencode, PermissionRule};
 use countersign_engine::process::{ProcessIdentity, tree};
 use countersign_store::{Store, StoreError};
 use tokio::sync::{Notify, watch};
@@ -79,6 +82,8 @@ pub(crate) struct Link {
     pub(crate) making: Arc<tokio::sync::Mutex<()>>,
     /// Requests that we refuse ourselves to tidy up; their announcements mean nothing.
     pub(crate) tidied: Arc<Mutex<std::collections::HashSet<String>>>,
+    /// The rules that each session was given last, by the engine's own ids.
+    imposed: Arc<Mutex<HashMap<String, Vec<PermissionRule>>>>,
     /// What it offers, as it was read last.
     offers: KeptOffers,
 }
@@ -91,9 +96,23 @@ impl Link {
             ours,
             making: Arc::default(),
             tidied: Arc::default(),
+            imposed: Arc::default(),
             offers: KeptOffers::default(),
         }
     }
+
+    /// Notes that a session has `rules` last.
+    pub(crate) fn note_imposed(&self, native_id: &str, rules: Vec<PermissionRule>) {
+        let mut imposed = self.imposed.lock().unwrap_or_else(PoisonError::into_inner);
+        imposed.insert(native_id.to_owned(), rules);
+    }
+
+    /// The rules that a session was given last, as far as this server knows.
+    fn imposed(&self, native_id: &str) -> Option<Vec<PermissionRule>> {
+        let imposed = self.imposed.lock().unwrap_or_else(PoisonError::into_inner);
+        imposed.get(native_id).cloned()
+    }
+
     /// Notes that we are about to refuse `request` to tidy up.
     pub(crate) fn note_tidied(&self, request: &str) {
         self.tidied
@@ -144,6 +163,26 @@ impl Shared {
     }
 }
 
+/// Why an engine is to begin another life.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Restart {
+    /// Somebody wants it to.
+    #[default]
+    Wanted,
+    /// Somebody answered past Countersign for good, and nothing of that may stay.
+    ForeignAlways,
+}
+
+impl Restart {
+    /// Why the life before it ended.
+    const fn why(self) -> &'static str {
+        match self {
+            Self::Wanted => "somebody restarted it",
+            Self::ForeignAlways => "engine reloaded after a foreign answer",
+        }
+    }
+}
+
 /// What the supervisor's tasks report to its handle.
 #[derive(Clone)]
 pub(crate) struct Report {
@@ -153,7 +192,7 @@ pub(crate) struct Report {
     /// Somebody has something to say to the engine.
     called: Arc<Notify>,
     /// How often somebody wanted the engine to begin another life.
-    restarts: watch::Sender<u64>,
+    restarts: watch::Sender<Restart>,
 }
 
 impl Report {
@@ -221,7 +260,7 @@ impl Supervisor {
             link: watch::Sender::new(None),
             keepers: Arc::default(),
             called: Arc::default(),
-            restarts: watch::Sender::new(0),
+            restarts: watch::Sender::default(),
         };
         let hold = match &shared.settings.engine {
             EngineChoice::None => Hold::None,
@@ -265,7 +304,7 @@ impl Supervisor {
 
     /// Has the engine end and begin another life, or begin the first.
     pub(crate) fn restart(&self) {
-        self.report.restarts.send_modify(|count| *count += 1);
+        self.report.restarts.send_replace(Restart::Wanted);
         self.call();
     }
 

@@ -96,6 +96,8 @@ pub(crate) struct EngineConfig {
     pub(crate) environment: Vec<String>,
     /// What happens when somebody answers past the ledger.
     pub(crate) foreign_answer: ForeignAnswerConfig,
+    /// Tools of opencode's that may act without an ask: custom tools that do not ask and that you trust.
+    pub(crate) unasked_tools: Vec<String>,
     /// For how many seconds an engine goes on without a server.
     pub(crate) lonely_limit_s: Option<u64>,
     /// An opencode that runs already.

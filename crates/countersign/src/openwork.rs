@@ -94,6 +94,7 @@ async fn start(settings: Settings) -> anyhow::Result<(Running, Vec<String>)> {
         engine: EngineChoice::AttachWhenCalled(engines(&settings)),
         agents: Vec::new(),
         foreign_answer: ForeignAnswer::Alarm,
+        unasked_tools: vec![],
         ask_expiry: None,
         lonely_limit_s: LONELY_LIMIT_S,
         job_caps: JobCaps::default(),

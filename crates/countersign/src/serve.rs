@@ -128,6 +128,7 @@ pub(crate) async fn start(
         workspaces,
         engine,
         agents: config.agents,
+        unasked_tools: config.engine.unasked_tools.clone(),
         foreign_answer: match config.engine.foreign_answer {
             ForeignAnswerConfig::Abort => ForeignAnswer::Abort,
             ForeignAnswerConfig::Alarm => ForeignAnswer::Alarm,

@@ -303,3 +303,198 @@ async fn a_denial_of_a_file_is_not_walked_around_with_a_link_or_a_second_file() 
     assert_eq!(kept, "key");
     server.stop().await;
 }
+
+/// Waits for an alarm with `words` in it, and returns it.
+async fn alarmed(server: &TestServer, words: &str) -> Value {
+    eventually(PATIENCE, words, async || {
+        let alarms = server.api().alarms().await;
+        let says = |alarm: &Value| {
+            alarm["message"]
+                .as_str()
+                .is_some_and(|it| it.contains(words))
+        };
+        alarms.into_iter().find(says)
+    })
+    .await
+}
+
+/// What the engine calls a session.
+async fn native(server: &TestServer, session: &str) -> String {
+    let session = server.api().session(session).await;
+    session["native_id"]
+        .as_str()
+        .expect("it has one")
+        .to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_rules_are_changed_at_the_engine_asks_all_the_same_and_that_is_noticed() {
+    let model = StubModel::start().await;
+    let mut server = TestServer::with_real_opencode(BINARY, &model).await;
+    place(&server, "past_the_ledger.py", PAST_THE_LEDGER);
+    let engine = server.engine().url;
+    for (number, way) in ["rules", "tools"].into_iter().enumerate() {
+        let session = server.api().start_and_prompt("SAY hello").await;
+        server.api().turn_outcome(&session).await;
+        let victim = native(&server, &session).await;
+        run_with_leave(
+            &server,
+            &format!("python3 past_the_ledger.py {engine} {way} {victim}"),
+        )
+        .await;
+        eventually(PATIENCE, "the alarm is raised", async || {
+            let alarms = server.api().alarms().await;
+            let of_session = |alarm: &&Value| alarm["session"] == session.as_str();
+            let alarm = alarms.iter().find(of_session)?;
+            let message = alarm["message"].as_str()?;
+            message.contains("own rules were changed").then_some(())
+        })
+        .await;
+
+        // Also when nobody was there to see it.
+        if number == 0 {
+            server.kill();
+            server.restart().await;
+            server.api().wait_for_engine().await;
+        }
+        server
+            .api()
+            .prompt(&session, "TOOL bash: touch unasked")
+            .await;
+        let ask = server.api().wait_for_ask_of(&session).await;
+        server
+            .api()
+            .answer(id(&ask), &json!({"answer": "deny"}))
+            .await
+            .expect(200);
+        assert!(!server.workspace().join("unasked").exists(), "{way}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_were_changed_while_nobody_looked_are_ours_again_before_the_next_prompt() {
+    let model = StubModel::start().await;
+    let mut server = TestServer::with_real_opencode(BINARY, &model).await;
+    let session = server.api().start_and_prompt("SAY hello").await;
+    server.api().turn_outcome(&session).await;
+    let victim = native(&server, &session).await;
+    let engine = server.engine();
+    server.kill();
+    engine
+        .patch(
+            &format!("/session/{victim}"),
+            &json!({
+                "permission": [{"permission": "*", "pattern": "*", "action": "allow"}],
+            }),
+        )
+        .await;
+    server.restart().await;
+    server.api().wait_for_engine().await;
+    server
+        .api()
+        .prompt(&session, "TOOL bash: touch unasked")
+        .await;
+    let ask = server.api().wait_for_ask_of(&session).await;
+    alarmed(&server, "own rules were changed").await;
+    server
+        .api()
+        .answer(id(&ask), &json!({"answer": "deny"}))
+        .await
+        .expect(200);
+    assert!(!server.workspace().join("unasked").exists());
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_runs_without_an_ask_is_noticed_and_its_session_is_stopped() {
+    let model = StubModel::start().await;
+    let mut server = TestServer::with_real_opencode(BINARY, &model).await;
+    let api = server.api().clone();
+    // opencode finds no command in this, and asks nothing.
+    let unasked = "TOOL bash: [[ 'a[$(touch unasked)]' -eq 0 ]]\nTOOL bash: touch never";
+    let session = api.start_and_prompt(unasked).await;
+    let alarm = alarmed(&server, "`bash` ran without an ask").await;
+    assert_eq!(alarm["session"], session.as_str());
+    let message = alarm["message"].as_str().unwrap();
+    assert!(message.contains("the session was stopped"), "{message}");
+    assert_eq!(api.turn_outcome(&session).await["outcome"], "cancelled");
+    let items = api.items(&session).await;
+    let call = items.iter().find(|item| item["kind"] == "tool").unwrap();
+    let seen: Timestamp = serde_json::from_value(call["changed_at"].clone()).unwrap();
+    let raised: Timestamp = serde_json::from_value(alarm["at"].clone()).unwrap();
+    assert!(
+        raised.since(seen) < Duration::from_secs(1),
+        "{alarm} {call}"
+    );
+    assert!(!server.workspace().join("never").exists());
+
+    // What everybody does is none.
+    let honest = api
+        .start_and_prompt("TOOL bash: cd .\nTOOL read: past_the_ledger.py")
+        .await;
+    assert_eq!(api.turn_outcome(&honest).await["outcome"], "completed");
+
+    // By the engine's own door for commands.
+    place(&server, "past_the_ledger.py", PAST_THE_LEDGER);
+    let session = api.start_and_prompt("SAY hello").await;
+    api.turn_outcome(&session).await;
+    let (engine, victim) = (server.engine().url, native(&server, &session).await);
+    run_with_leave(
+        &server,
+        &format!("python3 past_the_ledger.py {engine} shell {victim}"),
+    )
+    .await;
+    let alarm = alarmed(&server, "touch by_shell").await;
+    assert_eq!(alarm["session"], session.as_str());
+    assert_eq!(api.alarms().await.len(), 2);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_stays_of_an_always_that_somebody_gave_the_engine() {
+    let model = StubModel::start().await;
+    let mut server = TestServer::with_real_opencode(BINARY, &model).await;
+    let api = server.api().clone();
+    place(&server, "past_the_ledger.py", PAST_THE_LEDGER);
+    let coveted = api.start_and_prompt("TOOL bash: touch coveted").await;
+    let asked = api.wait_for_ask_of(&coveted).await;
+    let bystander = api.start_and_prompt("TOOL bash: touch other").await;
+    let waiting = api.wait_for_ask_of(&bystander).await;
+    let (engine, victim) = (server.engine(), native(&server, &coveted).await);
+    let command = format!("python3 past_the_ledger.py {} always {victim}", engine.url);
+    let attacker = api.start_and_prompt(&format!("TOOL bash: {command}")).await;
+    let ask = api.wait_for_ask_of(&attacker).await;
+    api.answer(id(&ask), &json!({"answer": "allow_once"}))
+        .await
+        .expect(200);
+
+    alarmed(&server, "with `always` at the engine itself").await;
+    let asked = api.settled(id(&asked)).await;
+    assert!(
+        asked["why"].as_str().unwrap().contains("`always`"),
+        "{asked}"
+    );
+    let waiting = api.settled(id(&waiting)).await;
+    assert_eq!(
+        waiting["why"],
+        "the engine was reloaded after a foreign answer"
+    );
+    for session in [&attacker, &bystander] {
+        let outcome = api.turn_outcome(session).await;
+        assert_eq!(
+            outcome["reason"],
+            "interrupted: engine reloaded after a foreign answer"
+        );
+    }
+    eventually(PATIENCE, "another engine lives", async || {
+        let engines = server.engines();
+        engines.iter().any(|it| it.run != engine.run).then_some(())
+    })
+    .await;
+    api.wait_for_engine().await;
+    let again = api.start_and_prompt("TOOL bash: touch coveted2").await;
+    let ask = api.wait_for_ask_of(&again).await;
+    assert_eq!(ask["state"], "open", "it is asked again");
+    server.stop().await;
+}

@@ -261,6 +261,7 @@ impl Broker {
         let making = link.making.lock().await;
         let native = client.create_session(&place.path, title, &rules).await;
         let native = native.map_err(BrokerError::Engine)?;
+        link.note_imposed(&native.id, rules);
         let session = remember_session_as(
             id,
             &self.store,

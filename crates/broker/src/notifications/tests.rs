@@ -49,6 +49,7 @@ async fn start(folder: &TempDir, notify: Vec<Target>) -> Broker {
         engine: EngineChoice::None,
         agents: vec![],
         foreign_answer: ForeignAnswer::Abort,
+        unasked_tools: vec![],
         ask_expiry: None,
         lonely_limit_s: 1,
         notify,

@@ -84,6 +84,7 @@ pub(crate) async fn take_up_earlier(
         .add_rules(directory, native_id, &rules)
         .await
         .map_err(BrokerError::Engine)?;
+    link.note_imposed(native_id, rules);
     let messages = client.messages(directory, native_id, MESSAGES).await;
     let mut items = Vec::new();
     for (message, parts) in messages.map_err(BrokerError::Engine)? {

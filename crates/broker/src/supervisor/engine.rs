@@ -20,7 +20,7 @@ use crate::kept::{
 use crate::settings::EngineChoice;
 use crate::standstill::{self, Step};
 use crate::supervisor::run::EngineRun;
-use crate::supervisor::{Link, Report, Shared};
+use crate::supervisor::{Link, Report, Restart, Shared};
 
 /// How long an engine may take to become ready.
 const READY_LIMIT: Duration = Duration::from_secs(90);
@@ -37,8 +37,6 @@ const BACK_OFF: [Duration; 6] = [
 ];
 /// A life that lasts this long was a good one.
 const GOOD_LIFE: Duration = Duration::from_mins(1);
-/// Why a life ended that somebody wanted to end.
-const RESTARTED: &str = "somebody restarted it";
 const PROGRAM: &str = "opencode";
 /// What an engine is called that somebody else runs.
 const ATTACHED: &str = "opencode, attached";
@@ -258,7 +256,7 @@ async fn live(
     shared: &Shared,
     report: &Report,
     kept: Kept,
-    restarts: &mut watch::Receiver<u64>,
+    restarts: &mut watch::Receiver<Restart>,
 ) -> Result<String, StoreError> {
     let Kept {
         run,
@@ -268,13 +266,15 @@ async fn live(
     let mut wanted = restarts.clone();
     let ready = tokio::select! {
         ready = ready_link(shared, report, &kept) => ready,
-        _ = wanted.changed() => Err(RESTARTED.to_owned()),
+        _ = wanted.changed() => Err(restarts.borrow().why().to_owned()),
     };
     let why = match ready {
         Ok(link) => {
             report.status(|status| status.run = Some(run.id));
             let over = CancellationToken::new();
-            let attending = Arc::new(EngineRun::new(shared.clone(), link)).attend(report, &over);
+            let restarter = Some(report.restarts.clone());
+            let attended = EngineRun::new(shared.clone(), link, restarter);
+            let attending = Arc::new(attended).attend(report, &over);
             let ended = async {
                 let mut phase = keeper.phase();
                 tokio::select! {
@@ -291,7 +291,7 @@ async fn live(
                 Phase::Starting | Phase::Ready { .. } if shared.ending.is_cancelled() => {
                     shared.why_ending()
                 }
-                Phase::Starting | Phase::Ready { .. } => RESTARTED.to_owned(),
+                Phase::Starting | Phase::Ready { .. } => restarts.borrow().why().to_owned(),
             }
         }
         Err(message) => message,
@@ -379,7 +379,7 @@ async fn attend_foreign(
         status.phase = EnginePhase::Starting;
     });
     let link = Link::new(run.id, client, false);
-    Arc::new(EngineRun::new(shared.clone(), link))
+    Arc::new(EngineRun::new(shared.clone(), link, None))
         .attend(report, &shared.ending)
         .await;
     Ok(())
@@ -414,9 +414,12 @@ async fn end_life(
                 goes_on = true;
                 continue;
             }
-            let outcome = TurnOutcome::Failed {
-                reason: format!("the engine ended: {why}"),
+            let reason = if why == Restart::ForeignAlways.why() {
+                format!("interrupted: {why}")
+            } else {
+                format!("the engine ended: {why}")
             };
+            let outcome = TurnOutcome::Failed { reason };
             store
                 .end_turn(session.workspace, turn.id, &outcome, now)
                 .await?;

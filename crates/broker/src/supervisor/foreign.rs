@@ -1,7 +1,5 @@
 //! Replies that the engine announces: ours are proof, and anybody else's are noticed.
 
-use std::time::Duration;
-
 use countersign_core::ask::{Ask, AskState, Elsewhere, Subject, Withdrawal};
 use countersign_core::delivery::{DeliveryState, Evidence, Undeliverable};
 use countersign_core::id::{AskId, SessionId};
@@ -15,12 +13,13 @@ use crate::supervisor::cancel::cancel_turn;
 use crate::supervisor::courier::wording;
 use crate::supervisor::flights::Finding;
 use crate::supervisor::run::EngineRun;
+use crate::supervisor::{Restart, Shared};
 
 /// How many asks of a session are looked at to find the refusal that another one fell with.
 const SIBLINGS: i64 = 50;
-/// An ask that opened this shortly after a refusal was settled can still have fallen with it: it was in the engine's
-/// lists when they were read, and everything else in them was written down before it.
-const SLACK: Duration = Duration::from_secs(30);
+
+/// The reply that allows a thing in every session from then on.
+const ALWAYS: &str = "always";
 
 /// A reply that the engine announces.
 #[derive(Debug, Clone)]
@@ -47,12 +46,28 @@ impl EngineRun {
         else {
             return self.unheard_of(&announced).await;
         };
+        if announced.reply == ALWAYS && self.link.ours {
+            return self.forget_always(&ask, &announced).await;
+        }
         match finding {
             Some(Finding::Wait | Finding::LookAgain { .. }) => Ok(()),
             Some(Finding::Delivered) => self.prove(&ask, announced.event).await,
             Some(Finding::AnsweredElsewhere { reply }) => self.foreign(&ask, &reply).await,
             None => self.unsent(&ask, &announced).await,
         }
+    }
+
+    /// Somebody told an engine of ours to allow a thing for good, which we never do. The engine would let it pass in every
+    /// session from now on, so it begins another life: that ends what somebody left running there as well.
+    async fn forget_always(&self, ask: &Ask, announced: &Announced) -> Result<(), BrokerError> {
+        let Shared { store, clock, .. } = &self.shared;
+        self.foreign(ask, &announced.reply).await?;
+        for other in store.live_asks(self.link.run).await? {
+            let why = Withdrawal::EngineReloaded;
+            store.withdraw(other.id, &why, clock.now()).await?;
+        }
+        self.restart(Restart::ForeignAlways);
+        Ok(())
     }
 
     /// Settles an ask's delivery with the engine's announcement as the proof.
@@ -142,6 +157,9 @@ impl EngineRun {
     /// A reply to a request that never reached the ledger.
     async fn unheard_of(&self, announced: &Announced) -> Result<(), BrokerError> {
         if self.link.ours && !self.link.is_tidied(&announced.request) {
+            if announced.reply == ALWAYS {
+                self.restart(Restart::ForeignAlways);
+            }
             let message = format!(
                 "the engine says that `{}` was answered with `{}`, and it was never asked here",
                 announced.request, announced.reply
@@ -264,7 +282,9 @@ fn can_fell(state: &AskState, opened: Timestamp) -> bool {
         },
         AskState::Open | AskState::Withdrawn { .. } => return false,
     };
-    settled.after(SLACK) >= opened
+    // What the engine opened before it took the refusal was written down before that, too: it tells of things in order, and
+    // what is found in its lists counts from when they were read.
+    settled >= opened
 }
 
 #[cfg(test)]
@@ -311,8 +331,8 @@ mod tests {
     fn a_refusal_that_is_settled_fells_nothing_that_is_asked_long_after() {
         let over = AskState::Expired { at: at(100) };
         assert!(can_fell(&over, at(50)));
-        assert!(can_fell(&over, at(130)));
-        assert!(!can_fell(&over, at(131)));
+        assert!(can_fell(&over, at(100)));
+        assert!(!can_fell(&over, at(101)));
         assert!(!can_fell(&AskState::Open, at(50)));
     }
 }

@@ -124,11 +124,12 @@ impl EngineRun {
             unread.len() != before
         });
         for directory in directories {
+            let seen_at = self.shared.clock.now();
             match self.permissions(&directory).await {
                 Some(permissions) => {
                     for (permission, raw) in permissions {
                         held.requests.insert(permission.id.clone());
-                        self.take_permission(permission, raw).await?;
+                        self.take_permission(permission, raw, seen_at).await?;
                     }
                 }
                 None => {
@@ -140,7 +141,7 @@ impl EngineRun {
                 Some(questions) => {
                     for (question, raw) in questions {
                         held.requests.insert(question.id.clone());
-                        self.take_question(question, raw).await?;
+                        self.take_question(question, raw, seen_at).await?;
                     }
                 }
                 None => {
@@ -158,12 +159,13 @@ impl EngineRun {
         loop {
             let mut is_complete = true;
             for directory in self.directories().await? {
+                let seen_at = self.shared.clock.now();
                 let held = self.permissions(&directory).await;
                 for (permission, raw) in held.into_iter().flatten() {
                     let known = store.ask_by_native_id(self.link.run, &permission.id);
                     if known.await?.is_none() {
                         is_complete = false;
-                        self.take_permission(permission, raw).await?;
+                        self.take_permission(permission, raw, seen_at).await?;
                     }
                 }
             }

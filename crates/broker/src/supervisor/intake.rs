@@ -7,6 +7,7 @@ use countersign_core::ask::{Ask, AskState, Door};
 use countersign_core::digest::Digest;
 use countersign_core::event::Delta;
 use countersign_core::session::{Activity, FileDiff, Item, Session, ToolStatus, TurnOutcome};
+use countersign_core::time::Timestamp;
 use countersign_engine::opencode::{
     EngineAsk, Message, Part, Permission, QuestionRequest, Signal, Status, ToolState, needs_input,
     permission_ask, question_ask,
@@ -55,8 +56,13 @@ impl<'a> Intake<'a> {
             })
         };
         match signal {
-            Signal::PermissionAsked(asked, raw) => run.take_permission(*asked, raw).await,
-            Signal::QuestionAsked(asked, raw) => run.take_question(*asked, raw).await,
+            Signal::PermissionAsked(asked, raw) => {
+                run.take_permission(*asked, raw, run.shared.clock.now())
+                    .await
+            }
+            Signal::QuestionAsked(asked, raw) => {
+                run.take_question(*asked, raw, run.shared.clock.now()).await
+            }
             Signal::PermissionReplied { request, reply } => {
                 replied(request, &reply, "permission.replied").await
             }
@@ -197,6 +203,7 @@ impl<'a> Intake<'a> {
         let session = self.run.session(&part.session_id).await?;
         self.run.shared.live.progress(session.id);
         if matches!(item, Item::Tool { .. }) {
+            self.run.check_call(&session, part).await?;
             self.place_words(&session).await?;
         }
         self.put(&session, &part.id, &item).await
@@ -295,15 +302,16 @@ fn changes(state: &ToolState) -> Vec<FileDiff> {
 }
 
 impl EngineRun {
-    /// Opens the ask in a permission request, or finds it.
+    /// Opens the ask in a permission request that the engine was seen to hold at `seen_at`, or finds it.
     pub(super) async fn take_permission(
         &self,
         permission: Permission,
         raw: Value,
+        seen_at: Timestamp,
     ) -> Result<(), BrokerError> {
         let input = self.missing_input(&permission).await;
-        self.open(permission_ask(permission, raw, input.as_ref()))
-            .await
+        let ask = permission_ask(permission, raw, input.as_ref());
+        self.open(ask, seen_at).await
     }
 
     /// Opens the ask in a question, or finds it.
@@ -311,8 +319,9 @@ impl EngineRun {
         &self,
         request: QuestionRequest,
         raw: Value,
+        seen_at: Timestamp,
     ) -> Result<(), BrokerError> {
-        self.open(question_ask(request, raw)).await
+        self.open(question_ask(request, raw), seen_at).await
     }
 
     /// What the tool call was given, whole, where the request itself does not say it. The engine tells that a moment after
@@ -338,11 +347,10 @@ impl EngineRun {
         tokio::time::timeout(INPUT_PATIENCE, read).await.ok()
     }
 
-    async fn open(&self, ask: EngineAsk) -> Result<(), BrokerError> {
+    async fn open(&self, ask: EngineAsk, now: Timestamp) -> Result<(), BrokerError> {
         let shared = &self.shared;
         let session = self.session(&ask.session).await?;
         let subject = resolved(ask.subject, &session.directory).await;
-        let now = shared.clock.now();
         standstill::before(Step::Ask).await;
         let opened = shared
             .store

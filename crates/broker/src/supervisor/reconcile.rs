@@ -6,7 +6,7 @@ use std::time::Duration;
 use countersign_core::ask::{Ask, AskState, Withdrawal};
 use countersign_core::id::SessionId;
 use countersign_core::session::{Activity, Session, Turn};
-use countersign_engine::opencode::{ClientError, Part, ToolReference};
+use countersign_engine::opencode::{ClientError, Message, Part, ToolReference};
 use countersign_store::NewAlarm;
 use serde::Deserialize as _;
 
@@ -212,6 +212,15 @@ impl EngineRun {
             .store
             .put_items(session.workspace, session.id, &items, now)
             .await?;
+        // What followed from our own prompts was asked for here; what a session did before that is its own affair.
+        let turns = shared.store.open_turns(session.id).await?;
+        let prompts: Vec<Option<&str>> = turns.iter().map(|it| Some(&*it.native_id)).collect();
+        let ours = |message: &Message| prompts.contains(&message.parent_id.as_deref());
+        for (_, parts) in messages.iter().filter(|(message, _)| ours(message)) {
+            for part in parts {
+                self.check_call(session, part).await?;
+            }
+        }
         let spoken = messages.iter().map(|(message, _)| message);
         if let Some(last) = spoken
             .rev()

@@ -1,5 +1,6 @@
 //! One life of an engine, from the moment it can be talked to until it ends.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::error::BrokerError;
 use crate::supervisor::flights::Flights;
 use crate::supervisor::held::Unread;
 use crate::supervisor::intake::Intake;
-use crate::supervisor::{Link, Report, Shared, courier, lookout};
+use crate::supervisor::{Link, Report, Restart, Shared, courier, lookout};
 
 /// How long to wait before a broken event stream is opened again.
 const REOPEN: [Duration; 4] = [
@@ -24,6 +25,8 @@ const REOPEN: [Duration; 4] = [
     Duration::from_secs(3),
 ];
 
+/// More is not remembered of what was looked at already: it is looked at again.
+const MEMORY: usize = 50_000;
 /// How long the first words of an event stream are waited for.
 const FIRST_WORDS: Duration = Duration::from_secs(2);
 
@@ -65,16 +68,26 @@ pub(super) struct EngineRun {
     following: watch::Sender<bool>,
     /// The lists of the engine that cannot be read now.
     pub(super) unread: watch::Sender<Unread>,
+    /// Has the engine begin another life, where it is ours.
+    restarts: Option<watch::Sender<Restart>>,
+    /// What was looked at already: tool calls that acted, and lists of rules.
+    pub(super) looked_at: Mutex<HashSet<String>>,
 }
 
 impl EngineRun {
-    pub(super) fn new(shared: Shared, link: Link) -> Self {
+    pub(super) fn new(
+        shared: Shared,
+        link: Link,
+        restarts: Option<watch::Sender<Restart>>,
+    ) -> Self {
         Self {
             shared,
             link,
             flights: Mutex::default(),
             following: watch::Sender::new(false),
             unread: watch::Sender::default(),
+            restarts,
+            looked_at: Mutex::default(),
         }
     }
 
@@ -86,6 +99,25 @@ impl EngineRun {
     pub(super) fn flights(&self) -> MutexGuard<'_, Flights> {
         // What is known of replies stays true whatever panicked.
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the engine begin another life at once, if it is ours.
+    pub(super) fn restart(&self, why: Restart) {
+        if let Some(restarts) = &self.restarts {
+            restarts.send_replace(why);
+        }
+    }
+
+    /// Whether `what` is looked at for the first time. More than a life has are not remembered.
+    pub(super) fn is_news(&self, what: String) -> bool {
+        let mut looked_at = self
+            .looked_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if looked_at.len() >= MEMORY {
+            looked_at.clear();
+        }
+        looked_at.insert(what)
     }
 
     /// Attends to the engine until `over`: takes in what it says and carries answers to it. After every

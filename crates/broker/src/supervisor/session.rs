@@ -111,6 +111,7 @@ impl EngineRun {
                 parent_id: None,
                 directory: workspace.path.clone(),
                 cost: None,
+                permission: vec![],
             });
             self.learn_session(&native).await
         })
@@ -157,6 +158,9 @@ impl EngineRun {
         if let Some(paid) = native.cost {
             self.note_paid(&session, paid).await?;
         }
+        if known.is_some() {
+            self.check_rules(&session, native).await?;
+        }
         if known.is_none() && parent.is_none() && self.link.ours {
             self.alarm(
                 None,
@@ -172,10 +176,10 @@ impl EngineRun {
         let directory = &self.shared.workspace.path;
         let imposed = async {
             let rules = self.link.client.ask_rules(directory).await?;
-            self.link
-                .client
-                .add_rules(directory, native_id, &rules)
-                .await
+            let client = &self.link.client;
+            client.add_rules(directory, native_id, &rules).await?;
+            self.link.note_imposed(native_id, rules);
+            Ok::<(), ClientError>(())
         };
         if let Err(error) = imposed.await {
             tracing::warn!(

@@ -13,6 +13,7 @@ use crate::attachments::{in_words, pointed_at};
 use crate::error::BrokerError;
 use crate::standstill::{self, Step};
 use crate::supervisor::Link;
+use crate::supervisor::rules::impose;
 
 /// What the engine is to call the message of a turn.
 pub(crate) fn message_id(turn: TurnId) -> String {
@@ -100,10 +101,14 @@ pub(super) async fn send_turn(
         variant: store.effort_of_turn(turn.id).await?,
     };
     standstill::before(Step::Prompt).await;
-    let taken = link
-        .client
-        .prompt(&session.directory, &session.native_id, &prompt)
-        .await;
+    let taken = match impose(store, clock, link, session).await {
+        Ok(()) => {
+            let (directory, id) = (&session.directory, &session.native_id);
+            link.client.prompt(directory, id, &prompt).await
+        }
+        Err(BrokerError::Engine(error)) => Err(error),
+        Err(error) => return Err(error),
+    };
     standstill::after(Step::Prompt).await;
     if let Err(error) = taken {
         if matches!(error, ClientError::Unanswered { .. }) {

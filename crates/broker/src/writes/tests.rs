@@ -61,6 +61,7 @@ impl Desk {
             engine: EngineChoice::None,
             agents: vec![],
             foreign_answer: ForeignAnswer::Abort,
+            unasked_tools: vec![],
             ask_expiry: None,
             lonely_limit_s: 1,
             job_caps: JobCaps::default(),

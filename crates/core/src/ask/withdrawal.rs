@@ -36,6 +36,8 @@ pub enum Withdrawal {
     SessionEnded,
     /// The engine that asked is gone.
     EngineGone,
+    /// The engine was reloaded, because somebody answered past Countersign for good.
+    EngineReloaded,
     /// The agent changed what it asks for, and asks anew.
     Changed,
     /// Another ask of the session was denied, and the engine drops the rest.
@@ -71,6 +73,7 @@ impl Withdrawal {
             Self::TurnCancelled => "the turn was cancelled".to_owned(),
             Self::SessionEnded => "the session ended".to_owned(),
             Self::EngineGone => "the engine is gone".to_owned(),
+            Self::EngineReloaded => "the engine was reloaded after a foreign answer".to_owned(),
             Self::Changed => "the agent changed what it asks for, and asks anew".to_owned(),
             Self::SiblingDenied { sibling } => {
                 format!("it fell with {sibling}, another ask of its session that was denied")

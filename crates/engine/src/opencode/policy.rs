@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::opencode::delegation::Agent;
+use crate::opencode::delegation::{Agent, AgentRule, AgentVerdict};
 use crate::opencode::wire::{PermissionRule, Verdict};
 
 /// What acts on the world, and so always needs leave.
@@ -44,6 +44,84 @@ const HARMLESS: [&str; 21] = [
     "edit",
     "bash",
 ];
+
+/// Tools that act on nothing, or whose act is another tool's call.
+const LOOKING: [&str; 17] = [
+    "invalid",
+    "question",
+    "read",
+    "glob",
+    "grep",
+    "list",
+    "lsp",
+    "todowrite",
+    "todoread",
+    "task",
+    "skill",
+    "batch",
+    "plan_enter",
+    "plan_exit",
+    "list_mcp_resources",
+    "list_mcp_resource_templates",
+    "read_mcp_resource",
+];
+
+/// Whether a session with these rules of its own would act without asking. None of them is of our making: we never write a
+/// rule that allows.
+pub fn acts_unasked(rules: &[AgentRule]) -> bool {
+    let asks = |rule: &&AgentRule| rule.action == AgentVerdict::Ask;
+    let asked = rules
+        .iter()
+        .filter(asks)
+        .map(|rule| rule.permission.clone());
+    let asked: BTreeSet<String> = ACTING.into_iter().map(str::to_owned).chain(asked).collect();
+    let session = Agent {
+        name: String::new(),
+        permission: rules.to_vec(),
+    };
+    session.acts_without_asking(&asked)
+}
+
+/// Whether `rules`, as a session has them, end with `ours`.
+pub fn ends_with(rules: &[AgentRule], ours: &[PermissionRule]) -> bool {
+    let is_same = |(rule, ours): (&AgentRule, &PermissionRule)| {
+        let action = match ours.action {
+            Verdict::Ask => AgentVerdict::Ask,
+            Verdict::Deny => AgentVerdict::Deny,
+        };
+        rule.permission == ours.permission && rule.pattern == ours.pattern && rule.action == action
+    };
+    let start = rules.len().checked_sub(ours.len());
+    start.is_some_and(|start| rules[start..].iter().zip(ours).all(is_same))
+}
+
+/// The permission that a call of `tool` asks for before it acts; nothing if the call acts on nothing.
+pub fn asked_as<'a>(tool: &'a str, input: &Value) -> Option<&'a str> {
+    match tool {
+        tool if LOOKING.contains(&tool) => None,
+        "write" | "edit" | "apply_patch" | "patch" | "multiedit" => Some("edit"),
+        "bash" if changes_folder_only(input) => None,
+        tool => Some(tool),
+    }
+}
+
+/// Whether a command only changes the folder of a shell that ends with it. opencode does not ask for that.
+fn changes_folder_only(input: &Value) -> bool {
+    let is_plain = |word: &str| {
+        word.chars()
+            .all(|it| it.is_ascii_alphanumeric() || "._/-".contains(it))
+    };
+    let words: Vec<&str> = input["command"]
+        .as_str()
+        .unwrap_or_default()
+        .split(' ')
+        .collect();
+    match words.as_slice() {
+        ["cd" | "pushd", folder] => is_plain(folder),
+        ["cd" | "popd"] => true,
+        _ => false,
+    }
+}
 
 /// The rules for a session.
 ///
@@ -171,6 +249,59 @@ mod tests {
         let agents = [agent("careful", "ask"), agent("bold", "allow")];
         let rules = ask_rules(&json!({}), [], [], &agents);
         assert_eq!(actions(&rules, "task"), [("bold".to_owned(), Verdict::Ask)]);
+    }
+
+    fn session_rule(permission: &str, pattern: &str, action: AgentVerdict) -> AgentRule {
+        AgentRule {
+            permission: permission.to_owned(),
+            pattern: pattern.to_owned(),
+            action,
+        }
+    }
+
+    #[test]
+    fn a_session_that_was_let_act_is_told_apart_until_our_rules_come_last() {
+        let ours = ask_rules(&json!({}), ["deploy"], [], &[]);
+        let as_told: Vec<AgentRule> = ours
+            .iter()
+            .map(|rule| session_rule(&rule.permission, &rule.pattern, AgentVerdict::Ask))
+            .collect();
+        assert!(!acts_unasked(&as_told) && ends_with(&as_told, &ours));
+        assert!(!acts_unasked(&[]) && !ends_with(&[], &ours));
+        for (permission, pattern) in [("*", "*"), ("bash", "ls *"), ("ba*", "*"), ("deploy", "*")] {
+            let mut changed = as_told.clone();
+            changed.push(session_rule(permission, pattern, AgentVerdict::Allow));
+            assert!(acts_unasked(&changed), "{permission} {pattern}");
+            assert!(!ends_with(&changed, &ours));
+            changed.extend(as_told.clone());
+            assert!(!acts_unasked(&changed) && ends_with(&changed, &ours));
+        }
+        // A prompt that names tools replaces everything.
+        assert!(acts_unasked(&[session_rule("*", "*", AgentVerdict::Allow)]));
+        assert!(!acts_unasked(&[session_rule(
+            "read",
+            "*",
+            AgentVerdict::Allow
+        )]));
+    }
+
+    #[test]
+    fn what_acts_has_to_be_asked_for_whatever_its_tool_is_called() {
+        let none = json!({});
+        assert_eq!(asked_as("write", &none), Some("edit"));
+        assert_eq!(asked_as("toy_deploy", &none), Some("toy_deploy"));
+        assert_eq!(asked_as("read", &none), None);
+        for (command, expected) in [
+            ("cd src", None),
+            ("cd", None),
+            ("cd $(touch x)", Some("bash")),
+            ("cd a; touch x", Some("bash")),
+            ("[[ 'a[$(touch x)]' -eq 0 ]]", Some("bash")),
+            ("> f", Some("bash")),
+        ] {
+            let input = json!({ "command": command });
+            assert_eq!(asked_as("bash", &input), expected, "{command}");
+        }
     }
 
     #[test]

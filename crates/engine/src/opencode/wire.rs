@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::opencode::delegation::AgentRule;
 use crate::opencode::failure::MessageError;
 
 /// A tool's wish for leave.
@@ -95,6 +96,9 @@ pub struct Session {
     /// What was paid for all of it so far, in US dollars; older servers do not tell.
     #[serde(default)]
     pub cost: Option<f64>,
+    /// Its own rules, the last of which that matches decides.
+    #[serde(default)]
+    pub permission: Vec<AgentRule>,
 }
 
 /// A session of a list.

@@ -38,6 +38,7 @@ async fn broker(folder: &Path, settings: &Settings) -> Broker {
         engine: EngineChoice::None,
         agents: Vec::new(),
         foreign_answer: ForeignAnswer::Alarm,
+        unasked_tools: vec![],
         ask_expiry: None,
         lonely_limit_s: 1,
         job_caps: JobCaps::default(),

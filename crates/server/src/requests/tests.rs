@@ -30,6 +30,7 @@ async fn server(directory: &TempDir) -> Arc<Server> {
         engine: EngineChoice::None,
         agents: Vec::new(),
         foreign_answer: ForeignAnswer::Abort,
+        unasked_tools: vec![],
         ask_expiry: None,
         lonely_limit_s: 60,
         job_caps: JobCaps::default(),

@@ -252,6 +252,7 @@ fn broker_settings(directory: &TempDir) -> Settings {
         engine: EngineChoice::None,
         agents: Vec::new(),
         foreign_answer: ForeignAnswer::Abort,
+        unasked_tools: vec![],
         ask_expiry: None,
         lonely_limit_s: 60,
         job_caps: JobCaps::default(),

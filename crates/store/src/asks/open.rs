@@ -320,7 +320,10 @@ async fn previous_ask(tx: &mut Tx, ask: &Ask) -> Result<Option<Ask>, StoreError>
     Ok(previous.filter(|previous| match &previous.state {
         AskState::Withdrawn { why, .. } => matches!(
             why,
-            Withdrawal::EngineGone | Withdrawal::ClientGone | Withdrawal::ServerRestarted
+            Withdrawal::EngineGone
+                | Withdrawal::EngineReloaded
+                | Withdrawal::ClientGone
+                | Withdrawal::ServerRestarted
         ),
         AskState::Undeliverable(_, delivery) => matches!(
             delivery.state,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
@@ -103,11 +103,23 @@ impl KeptEngine {
 
     /// Returns what it answers to a GET for its workspace.
     pub async fn get(&self, path: &str) -> Value {
+        Self::answer(self.request(Method::GET, path)).await
+    }
+
+    /// Returns what it answers to a PATCH for its workspace.
+    pub async fn patch(&self, path: &str, body: &Value) -> Value {
+        Self::answer(self.request(Method::PATCH, path).json(body)).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let directory = self.workspace.to_string_lossy();
-        let request = crate::http::client()
-            .request(Method::GET, format!("{}{path}", self.url))
+        crate::http::client()
+            .request(method, format!("{}{path}", self.url))
             .basic_auth("opencode", Some(&self.password))
-            .header("x-opencode-directory", directory.as_ref());
+            .header("x-opencode-directory", directory.as_ref())
+    }
+
+    async fn answer(request: RequestBuilder) -> Value {
         let response = request.send().await.expect("the engine answers");
         let response = response.error_for_status().expect("it knows the path");
         response.json().await.expect("it answers with JSON")

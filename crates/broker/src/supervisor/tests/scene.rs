@@ -195,6 +195,7 @@ async fn start(store: &Store, clock: &Clock, folder: &Path, opencode: &ScriptedO
         engine: EngineChoice::Attach(endpoint),
         agents: vec![],
         foreign_answer: ForeignAnswer::Abort,
+        unasked_tools: vec![],
         ask_expiry: None,
         lonely_limit_s: 1,
         job_caps: JobCaps::default(),
