@@ -91,6 +91,8 @@ use countersign_core::event::Event;
 use countersign_core::id::WorkspaceId;
 use countersign_core::session::Workspace;
 use countersign_core::time::Clock;
+use countersign_engine::contained::CONTAINED;
+use countersign_engine::process::tree;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -304,7 +306,9 @@ impl Broker {
         let is_kept = supervisors
             .iter()
             .any(|supervisor| supervisor.owns_process(pid))
-            || self.agents.own_process(pid);
+            || self.agents.own_process(pid)
+            // Nor is anybody who descends from a program that may run what an agent configured.
+            || tree::descends_from_called(pid, CONTAINED).unwrap_or(true);
         if is_kept {
             Placed::Engines
         } else {

@@ -54,6 +54,12 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Run a program that may start what an agent configured (started by the server and by commands, not by people)
+    #[command(hide = true, name = countersign_engine::contained::CONTAINED)]
+    Contained {
+        #[arg(last = true, required = true)]
+        words: Vec<std::ffi::OsString>,
+    },
     /// Keep an engine (started by the server, not by people)
     #[command(hide = true)]
     Keeper {

@@ -37,6 +37,10 @@ fn main() -> ExitCode {
     if let Command::Keeper { run_directory } = &arguments.command {
         return run_keeper(run_directory);
     }
+    if let Command::Contained { words } = &arguments.command {
+        return countersign_engine::contained::run(words)
+            .unwrap_or_else(|error| message::failed(&anyhow::Error::new(error)));
+    }
     // An agent is started for each session: it waits for nothing that it does not need.
     if matches!(arguments.command, Command::DemoAgent) {
         return run_demo_agent();
@@ -100,7 +104,10 @@ async fn run(command: Command) -> ExitCode {
             clap_complete::generate(shell, &mut Arguments::command(), "countersign", &mut out);
             Ok(())
         }
-        Command::Keeper { .. } | Command::DemoAgent | Command::AcpProxy(_) => Ok(()),
+        Command::Keeper { .. }
+        | Command::Contained { .. }
+        | Command::DemoAgent
+        | Command::AcpProxy(_) => Ok(()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

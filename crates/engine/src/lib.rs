@@ -3,6 +3,7 @@
 pub mod acp;
 pub mod address;
 pub mod ask;
+pub mod contained;
 pub mod difference;
 pub mod environment;
 pub mod files;

@@ -78,6 +78,13 @@ impl Broker {
         Ok(place.unwrap_or(0))
     }
 
+    /// Git, contained.
+    pub(super) fn git(&self) -> worktree::Git<'_> {
+        worktree::Git {
+            own_program: &self.settings.own_program,
+        }
+    }
+
     /// The files that a job changed.
     pub(super) async fn changed_files(
         &self,
@@ -86,7 +93,7 @@ impl Broker {
         turn: &Turn,
     ) -> Result<Vec<ChangedFile>, StoreError> {
         if let Some(worktree) = &job.worktree {
-            match worktree::changed_files(worktree).await {
+            match worktree::changed_files(self.git(), worktree).await {
                 Ok(files) => return Ok(files),
                 Err(why) => tracing::warn!(job.id = %job.id, "the changes are not known: {why}"),
             }
@@ -153,7 +160,7 @@ impl Broker {
         let mut files = match (&job.worktree, job.session, job.turn) {
             (Some(worktree), _, _) => {
                 let repository = self.serve_known(job.workspace).await?.path;
-                worktree::diff(&repository, worktree)
+                worktree::diff(self.git(), &repository, worktree)
                     .await
                     .map_err(BrokerError::Unable)?
             }
@@ -225,9 +232,11 @@ impl Broker {
         }
         let repository = self.serve_known(job.workspace).await?.path;
         let settled = match fate {
-            WorktreeFate::Kept => worktree::keep(&repository, &worktree, &job.title, id).await,
+            WorktreeFate::Kept => {
+                worktree::keep(self.git(), &repository, &worktree, &job.title, id).await
+            }
             WorktreeFate::Discarded | WorktreeFate::Open => {
-                worktree::discard(&repository, &worktree).await
+                worktree::discard(self.git(), &repository, &worktree).await
             }
         };
         settled.map_err(BrokerError::Unable)?;

@@ -185,7 +185,13 @@ impl Broker {
     }
 
     async fn add_worktree(&self, job: &mut Job, workspace: &Workspace) -> Result<(), Trouble> {
-        let made = worktree::add(&self.settings.data_directory, workspace, &job.id).await;
+        let made = worktree::add(
+            self.git(),
+            &self.settings.data_directory,
+            workspace,
+            &job.id,
+        )
+        .await;
         let worktree = made.map_err(|why| failed(FailureCode::Worktree, why))?;
         let now = self.clock.now();
         let cause = format!(

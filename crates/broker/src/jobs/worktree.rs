@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use countersign_core::job::{ChangedFile, JobId, Worktree, WorktreeFate};
 use countersign_core::session::{FileDiff, Workspace};
-use tokio::process::Command;
+use countersign_engine::contained;
 
 use crate::kept::worktrees_of;
 
@@ -18,6 +18,7 @@ const MOST_FILES: usize = 2_000;
 
 /// Makes the worktree of a job, or finds it.
 pub(super) async fn add(
+    git: Git<'_>,
     data_directory: &Path,
     workspace: &Workspace,
     job: &JobId,
@@ -32,19 +33,22 @@ pub(super) async fn add(
     let reference = format!("refs/heads/{branch}");
     if place.join(".git").exists() {
         // A server before this one made it and could not say so.
-        let base = git(repository, &["rev-parse", "--verify", &reference]).await?;
+        let base = git
+            .run(repository, &["rev-parse", "--verify", &reference])
+            .await?;
         return Ok(worktree(path, branch, &base));
     }
-    let base = git(repository, &["rev-parse", "--verify", "HEAD"])
+    let base = git
+        .run(repository, &["rev-parse", "--verify", "HEAD"])
         .await
         .map_err(|why| format!("there is no commit to begin with: {why}"))?;
     if let Some(parent) = place.parent() {
         std::fs::create_dir_all(parent).map_err(|error| error.to_string())?;
     }
     // What an interrupted one left is cleared away first; it held nothing yet.
-    git(repository, &["worktree", "prune"]).await?;
+    git.run(repository, &["worktree", "prune"]).await?;
     let base = base.trim();
-    git(
+    git.run(
         repository,
         &["worktree", "add", "--quiet", "-B", &branch, &path, base],
     )
@@ -62,13 +66,17 @@ fn worktree(path: String, branch: String, base: &str) -> Worktree {
 }
 
 /// The files that differ from what a worktree began with, also those that git does not know yet.
-pub(super) async fn changed_files(worktree: &Worktree) -> Result<Vec<ChangedFile>, String> {
-    note_new_files(worktree).await?;
-    let numbers = git(
-        &worktree.path,
-        &["diff", "--numstat", "-z", "--no-renames", &worktree.base],
-    )
-    .await?;
+pub(super) async fn changed_files(
+    git: Git<'_>,
+    worktree: &Worktree,
+) -> Result<Vec<ChangedFile>, String> {
+    note_new_files(git, worktree).await?;
+    let numbers = git
+        .run(
+            &worktree.path,
+            &["diff", "--numstat", "-z", "--no-renames", &worktree.base],
+        )
+        .await?;
     let files = numbers.split('\0').filter_map(|line| {
         let mut fields = line.splitn(3, '\t');
         let (added, removed) = (fields.next()?, fields.next()?);
@@ -82,11 +90,15 @@ pub(super) async fn changed_files(worktree: &Worktree) -> Result<Vec<ChangedFile
 }
 
 /// The differences from what a worktree began with, or between that and its branch, if the worktree is gone.
-pub(super) async fn diff(repository: &str, worktree: &Worktree) -> Result<Vec<FileDiff>, String> {
+pub(super) async fn diff(
+    git: Git<'_>,
+    repository: &str,
+    worktree: &Worktree,
+) -> Result<Vec<FileDiff>, String> {
     let text = match worktree.fate {
         WorktreeFate::Open => {
-            note_new_files(worktree).await?;
-            git(
+            note_new_files(git, worktree).await?;
+            git.run(
                 &worktree.path,
                 &[
                     "diff",
@@ -100,7 +112,7 @@ pub(super) async fn diff(repository: &str, worktree: &Worktree) -> Result<Vec<Fi
         }
         WorktreeFate::Kept => {
             let range = format!("{}..{}", worktree.base, worktree.branch);
-            git(
+            git.run(
                 repository,
                 &[
                     "diff",
@@ -119,18 +131,21 @@ pub(super) async fn diff(repository: &str, worktree: &Worktree) -> Result<Vec<Fi
 
 /// Commits what was changed on the worktree's branch, and removes the worktree.
 pub(super) async fn keep(
+    git: Git<'_>,
     repository: &str,
     worktree: &Worktree,
     title: &str,
     job: &JobId,
 ) -> Result<(), String> {
     if Path::new(&worktree.path).exists() {
-        git(&worktree.path, &["add", "--all"]).await?;
-        let staged = git(&worktree.path, &["diff", "--cached", "--name-only"]).await?;
+        git.run(&worktree.path, &["add", "--all"]).await?;
+        let staged = git
+            .run(&worktree.path, &["diff", "--cached", "--name-only"])
+            .await?;
         if !staged.trim().is_empty() {
             let message = format!("{title}\n\nJob: {job}");
             // It is not the person's commit until they make it theirs: nothing is signed, and no hook is run.
-            git(
+            git.run(
                 &worktree.path,
                 &[
                     "-c",
@@ -148,7 +163,7 @@ pub(super) async fn keep(
             )
             .await?;
         }
-        git(
+        git.run(
             repository,
             &["worktree", "remove", "--force", &worktree.path],
         )
@@ -158,31 +173,37 @@ pub(super) async fn keep(
 }
 
 /// Removes a worktree and its branch.
-pub(super) async fn discard(repository: &str, worktree: &Worktree) -> Result<(), String> {
+pub(super) async fn discard(
+    git: Git<'_>,
+    repository: &str,
+    worktree: &Worktree,
+) -> Result<(), String> {
     if Path::new(&worktree.path).exists() {
-        git(
+        git.run(
             repository,
             &["worktree", "remove", "--force", &worktree.path],
         )
         .await?;
     }
-    git(repository, &["worktree", "prune"]).await?;
+    git.run(repository, &["worktree", "prune"]).await?;
     let reference = format!("refs/heads/{}", worktree.branch);
-    if git(
-        repository,
-        &["rev-parse", "--verify", "--quiet", &reference],
-    )
-    .await
-    .is_ok()
+    if git
+        .run(
+            repository,
+            &["rev-parse", "--verify", "--quiet", &reference],
+        )
+        .await
+        .is_ok()
     {
-        git(repository, &["branch", "--quiet", "-D", &worktree.branch]).await?;
+        git.run(repository, &["branch", "--quiet", "-D", &worktree.branch])
+            .await?;
     }
     Ok(())
 }
 
 /// Has git know of new files, without their content, so that they are in comparisons.
-async fn note_new_files(worktree: &Worktree) -> Result<(), String> {
-    git(&worktree.path, &["add", "--all", "--intent-to-add"])
+async fn note_new_files(git: Git<'_>, worktree: &Worktree) -> Result<(), String> {
+    git.run(&worktree.path, &["add", "--all", "--intent-to-add"])
         .await
         .map(drop)
 }
@@ -207,34 +228,49 @@ fn by_file(text: &str) -> Vec<FileDiff> {
     files
 }
 
-/// What git says to a command in `directory`, or why it did not do it. The repository's own programs (hooks, drivers of
-/// comparisons, watchers of files) are not run: an agent could have put them there.
-async fn git(directory: &str, arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new("git");
-    command
-        .args([
-            "-c",
-            "core.hooksPath=/dev/null",
-            "-c",
-            "core.fsmonitor=false",
-        ])
-        .args(arguments)
-        .current_dir(directory)
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
-        command.env_remove(name);
+/// Git, as the server runs it. A repository's filters and the like are programs that an agent can configure: they run, but
+/// contained. Hooks and watchers of files are not run at all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Git<'a> {
+    /// This program, which contains others.
+    pub(super) own_program: &'a Path,
+}
+
+impl Git<'_> {
+    /// What git says to a command in `directory`, or why it did not do it.
+    async fn run(self, directory: &str, arguments: &[&str]) -> Result<String, String> {
+        let mut command = contained::command(self.own_program, "git");
+        command
+            .args([
+                "-c",
+                "core.hooksPath=/dev/null",
+                "-c",
+                "core.fsmonitor=false",
+            ])
+            .args(arguments)
+            .current_dir(directory)
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_PAGER", "cat")
+            .env("LC_ALL", "C")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+            command.env_remove(name);
+        }
+        let unstarted = |error| format!("git could not be started: {error}");
+        let mut child = command.spawn().map_err(unstarted)?;
+        // What is contained ends when this is dropped, in order and with all that it started.
+        let held = child.stdin.take();
+        let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
+        drop(held);
+        let output = output
+            .map_err(|_| format!("git took longer than {} s", LIMIT.as_secs()))?
+            .map_err(unstarted)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(said.trim().to_owned())
     }
-    let output = tokio::time::timeout(LIMIT, command.output())
-        .await
-        .map_err(|_| format!("git took longer than {} s", LIMIT.as_secs()))?
-        .map_err(|error| format!("git could not be started: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(said.trim().to_owned())
 }

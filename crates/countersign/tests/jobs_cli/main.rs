@@ -8,6 +8,7 @@
 
 mod background;
 mod contract;
+mod git_programs;
 mod handing_in;
 mod machine;
 mod place;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use countersign_core::digest::Digest;
 use countersign_core::id::RunId;
 use rand::RngExt as _;
+use serde_json::{Value, json};
 
 use crate::environment::allowed_environment;
 use crate::keeper::{KeeperSpec, ReadyRule, Streams};
@@ -21,6 +22,10 @@ const OLDEST_VERSION: (u32, u32) = (1, 18);
 /// What opencode prints once it really answers; its port is open a second earlier.
 const READY_LINE: &str = "opencode server listening on ";
 const PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
+/// Configuration in the environment.
+const CONFIG_CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
+/// Whether opencode makes snapshots of a project as it works.
+const SNAPSHOT: &str = "snapshot";
 /// The user that opencode expects unless it is told otherwise.
 const USER: &str = "opencode";
 /// Marks everything that belongs to one life of an engine.
@@ -65,6 +70,9 @@ impl Launch {
         environment.insert(PASSWORD.to_owned(), new_password());
         environment.insert(MARK.to_owned(), self.run.to_string());
         environment.insert("OPENCODE_PERMISSION".to_owned(), policy::baseline());
+        let content = environment.get(CONFIG_CONTENT).map(String::as_str);
+        let content = without_snapshots(content);
+        environment.insert(CONFIG_CONTENT.to_owned(), content);
         Ok(KeeperSpec {
             program: self.program.clone(),
             args: [
@@ -101,6 +109,21 @@ impl Launch {
             }),
             _ => Err(LaunchError::Unreachable),
         }
+    }
+}
+
+/// The configuration that opencode gets from its environment, which goes before a project's, with snapshots switched off
+/// unless it says something about them: to make one, opencode runs the filters of repositories that an agent can write, and
+/// asks nobody.
+fn without_snapshots(content: Option<&str>) -> String {
+    match content.map(serde_json::from_str::<Value>) {
+        None => json!({ SNAPSHOT: false }).to_string(),
+        Some(Ok(Value::Object(mut fields))) => {
+            fields.entry(SNAPSHOT).or_insert(Value::Bool(false));
+            Value::Object(fields).to_string()
+        }
+        // What is wrong with it is for opencode to say.
+        Some(Ok(_) | Err(_)) => content.unwrap_or_default().to_owned(),
     }
 }
 
@@ -181,5 +204,16 @@ mod tests {
         assert!(!is_too_old("1.18.33"));
         assert!(!is_too_old("2.0.0-beta"));
         assert!(!is_too_old("local"));
+    }
+
+    #[test]
+    fn snapshots_are_off_unless_somebody_says_otherwise() {
+        let off = r#"{"snapshot":false}"#;
+        assert_eq!(without_snapshots(None), off);
+        let more = without_snapshots(Some(r#"{"model":"a/b"}"#));
+        assert_eq!(more, r#"{"model":"a/b","snapshot":false}"#);
+        let wanted = r#"{"snapshot":true}"#;
+        assert_eq!(without_snapshots(Some(wanted)), wanted);
+        assert_eq!(without_snapshots(Some("{ broken")), "{ broken");
     }
 }

@@ -89,6 +89,11 @@ pub(crate) fn stand_before_an_agent() -> io::Result<()> {
     Ok(setrlimit(Resource::Core, none)?)
 }
 
+/// Returns nothing: there is no portable process table.
+pub(crate) fn first_argument(_pid: u32) -> Option<String> {
+    None
+}
+
 /// Does nothing: only Linux tells a child that its parent died.
 pub(crate) fn die_with_parent(_command: &mut Command) {}
 

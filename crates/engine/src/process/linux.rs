@@ -117,6 +117,13 @@ fn hold(identity: ProcessIdentity) -> io::Result<Option<OwnedFd>> {
     Ok((ProcessIdentity::of(identity.pid) == Some(identity)).then_some(process))
 }
 
+/// The first argument that a process was started with, if it has one.
+pub(crate) fn first_argument(pid: u32) -> Option<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let argument = line.split(|byte| *byte == 0).nth(1)?;
+    String::from_utf8(argument.to_vec()).ok()
+}
+
 /// Makes the calling process stand on its own: its own session, the new parent of every orphan among its
 /// descendants, closed to inspection by other processes of the same user, and with nothing of its caller's to pass on.
 pub(crate) fn withdraw_from_the_caller() -> io::Result<()> {

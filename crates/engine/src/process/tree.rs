@@ -41,6 +41,14 @@ pub fn descends_from(pid: u32, ancestor: ProcessIdentity) -> io::Result<bool> {
     Ok(ProcessIdentity::of(pid) == Some(ancestor) || ancestors(pid)?.contains(&ancestor))
 }
 
+/// Tells whether `pid` descends from a process whose first argument is `word`.
+pub fn descends_from_called(pid: u32, word: &str) -> io::Result<bool> {
+    let ancestors = ancestors(pid)?;
+    Ok(ancestors
+        .iter()
+        .any(|ancestor| platform::first_argument(ancestor.pid).is_some_and(|it| it == word)))
+}
+
 /// Returns every live process that descends from `root`, nearest first; `root` itself is not among them.
 pub fn descendants(root: u32) -> io::Result<Vec<ProcessIdentity>> {
     let mut table: HashMap<u32, platform::Seen> = platform::everyone()?.into_iter().collect();

@@ -238,28 +238,51 @@ fn bounded(mut text: String) -> (String, usize) {
 }
 
 async fn git(root: &Path, arguments: &[&str]) -> anyhow::Result<String> {
-    let running = Command::new("git")
+    let mut command = git_command()?;
+    command
         .arg("-C")
         .arg(root)
-        // Nothing that a repository's configuration names is run to look at it.
+        // Little of what a repository's configuration names is run to look at it, and all of it contained.
         .args(["-c", "core.fsmonitor=false", "-c", "diff.external="])
         .args(arguments)
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("LC_ALL", "C.UTF-8")
         .env_remove("COUNTERSIGN_TOKEN")
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = tokio::time::timeout(GIT_LIMIT, running)
-        .await
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let cannot = "git cannot be run; a review needs it";
+    let mut child = command.spawn().context(cannot)?;
+    // What is contained ends when this is dropped, in order and with all that it started.
+    let held = child.stdin.take();
+    let output = tokio::time::timeout(GIT_LIMIT, child.wait_with_output()).await;
+    drop(held);
+    let output = output
         .context("git did not answer in time")?
-        .context("git cannot be run; a review needs it")?;
+        .context(cannot)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("git failed: {}", said.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Git as a child of a process that the server refuses with all its descendants: a repository's filters are programs that
+/// an agent can configure, and must not speak for the person who looks at its changes.
+#[cfg(not(test))]
+fn git_command() -> anyhow::Result<Command> {
+    let own = std::env::current_exe().context("the path of this program is not known")?;
+    let mut command = Command::new(own);
+    command.args(["contained", "--", "git"]);
+    Ok(command)
+}
+
+/// The tests of this crate are not the program that contains others.
+#[cfg(test)]
+#[expect(clippy::unnecessary_wraps, reason = "it stands for the other one")]
+fn git_command() -> anyhow::Result<Command> {
+    Ok(Command::new("git"))
 }
 
 #[cfg(test)]
