@@ -4,8 +4,12 @@
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use countersign_core::ask::{Folder, Location, NamedFile, ResolvedFile, Shown, Subject};
+
+/// How long the disk may take to tell where something is.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// `subject` with the folder and the files resolved that a tool of a session in `directory` names. What was not as its name
 /// says is added to what people are shown.
@@ -22,12 +26,15 @@ pub(crate) async fn resolved(subject: Subject, directory: &str) -> Subject {
     let location = if location.is_plain() {
         location
     } else {
-        let (named, directory) = (location.clone(), PathBuf::from(directory));
-        let found = tokio::task::spawn_blocking(move || find(&named, &directory)).await;
-        // A look that failed found nothing, and everything is unknown until it is found.
-        found.unwrap_or(location)
+        let (named, folder) = (location.clone(), PathBuf::from(directory));
+        let look = tokio::task::spawn_blocking(move || find(&named, &folder));
+        // A look that failed, or that a disk keeps waiting, found nothing: everything is unknown until it is found.
+        match tokio::time::timeout(PATIENCE, look).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) | Err(_) => location,
+        }
     };
-    shown.extend(differences(&location));
+    shown.extend(differences(&location, Path::new(directory)));
     Subject::Permission {
         tool,
         targets,
@@ -43,6 +50,10 @@ fn find(location: &Location, directory: &Path) -> Location {
     });
     Location {
         files: files.collect(),
+        root: match (location.files.is_empty(), real(directory)) {
+            (false, Some(root)) => root.to_str().unwrap_or_default().to_owned(),
+            (true, _) | (false, None) => String::new(),
+        },
         folder: match &location.folder {
             Folder::Unknown { named } if !named.is_empty() => find_folder(named, directory),
             folder @ (Folder::Session | Folder::Other { .. } | Folder::Unknown { .. }) => {
@@ -148,8 +159,8 @@ fn real(directory: &Path) -> Option<PathBuf> {
     directory.canonicalize().ok()
 }
 
-/// What people have to be told besides the names.
-fn differences(location: &Location) -> Vec<Shown> {
+/// What people have to be told besides the names, for a session in `directory`.
+fn differences(location: &Location, directory: &Path) -> Vec<Shown> {
     let text = |label: String, text: &str| Shown::Text {
         label,
         text: text.to_owned(),
@@ -160,15 +171,19 @@ fn differences(location: &Location) -> Vec<Shown> {
     }
     for NamedFile { named, file } in &location.files {
         let label = format!("`{named}` is");
+        let by_text = normalised(&directory.join(named)).unwrap_or_default();
+        let below = by_text.strip_prefix(directory).ok();
         match file {
             ResolvedFile::Unknown => shown.push(text(label, "a file that could not be found out")),
-            ResolvedFile::Inside { path } if !named.ends_with(path.as_str()) => {
+            ResolvedFile::Inside { path } if below != Some(Path::new(path)) => {
                 shown.push(text(label, path));
             }
-            ResolvedFile::Outside { path } if named != path => shown.push(Shown::Path {
-                path: path.clone(),
-                outside: true,
-            }),
+            ResolvedFile::Outside { path } if by_text != Path::new(path) => {
+                shown.push(Shown::Path {
+                    path: path.clone(),
+                    outside: true,
+                });
+            }
             ResolvedFile::Inside { .. } | ResolvedFile::Outside { .. } => {}
         }
     }
@@ -224,6 +239,28 @@ mod tests {
         assert_eq!(file("dangling"), "unknown");
         assert_eq!(file("loop/a"), "unknown");
         assert_eq!(file("src/a.rs/b"), "unknown");
+    }
+
+    #[test]
+    fn people_are_told_where_a_link_leads_and_nothing_where_a_name_says_it() {
+        let (_all, session) = folders();
+        std::fs::write(session.join("key"), "").unwrap();
+        symlink("../key", session.join("src/key")).unwrap();
+        let told = |named: &str| {
+            let location = find(&Location::of_files([named.to_owned()]), &session);
+            differences(&location, &session)
+        };
+        let leads = Shown::Text {
+            label: "`src/key` is".to_owned(),
+            text: "key".to_owned(),
+        };
+        assert_eq!(told("src/key"), [leads]);
+        assert!(matches!(
+            &told("link/a")[..],
+            [Shown::Path { outside: true, .. }]
+        ));
+        assert!(told("src/a.rs").is_empty() && told("./src/../key").is_empty());
+        assert!(told(session.join("key").to_str().unwrap()).is_empty());
     }
 
     #[test]

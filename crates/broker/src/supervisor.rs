@@ -107,6 +107,12 @@ impl Link {
         imposed.insert(native_id.to_owned(), rules);
     }
 
+    /// Forgets what sessions were given: what they have to be given may be something else now.
+    fn forget_imposed(&self) {
+        let mut imposed = self.imposed.lock().unwrap_or_else(PoisonError::into_inner);
+        imposed.clear();
+    }
+
     /// The rules that a session was given last, as far as this server knows.
     fn imposed(&self, native_id: &str) -> Option<Vec<PermissionRule>> {
         let imposed = self.imposed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,6 +177,8 @@ pub(crate) enum Restart {
     Wanted,
     /// Somebody answered past Countersign for good, and nothing of that may stay.
     ForeignAlways,
+    /// A turn had to be stopped and could not be.
+    Unstoppable,
 }
 
 impl Restart {
@@ -179,6 +187,7 @@ impl Restart {
         match self {
             Self::Wanted => "somebody restarted it",
             Self::ForeignAlways => "engine reloaded after a foreign answer",
+            Self::Unstoppable => "a turn could not be stopped",
         }
     }
 }

@@ -85,7 +85,7 @@ pub enum Undeliverable {
         /// What it said.
         message: String,
     },
-    /// The engine was told again and again, and never confirmed it; its turn was stopped.
+    /// The engine was told again and again, and never confirmed it; its turn is stopped.
     Unconfirmed {
         /// What happened to the last try.
         message: String,
@@ -118,7 +118,7 @@ impl Undeliverable {
             Self::TurnCancelled => "the turn was cancelled before the answer reached it".to_owned(),
             Self::Refused { message } => format!("the engine refused the answer: {message}"),
             Self::Unconfirmed { message } => {
-                format!("the engine never confirmed the answer, so its turn was stopped: {message}")
+                format!("the engine never confirmed the answer, so its turn is stopped: {message}")
             }
             Self::NotWritten { message } => format!("it could not be written: {message}"),
             Self::ClientGone => {

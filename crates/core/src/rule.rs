@@ -119,6 +119,8 @@ impl Rule {
         };
         let covers = || match self.verdict {
             Verdict::Allow => self.matcher.covers_all(targets, location),
+            // What is not known may be anything, but for a command: that is a text, which another text does not deny.
+            Verdict::Deny if targets.is_empty() => !matcher::SHELL_TOOLS.contains(&tool.as_str()),
             Verdict::Deny => self.matcher.covers_any(targets, location),
         };
         self.workspace == workspace

@@ -419,14 +419,17 @@ async fn a_command_that_runs_without_an_ask_is_noticed_and_its_session_is_stoppe
     let message = alarm["message"].as_str().unwrap();
     assert!(message.contains("the session was stopped"), "{message}");
     assert_eq!(api.turn_outcome(&session).await["outcome"], "cancelled");
-    let items = api.items(&session).await;
-    let call = items.iter().find(|item| item["kind"] == "tool").unwrap();
-    let seen: Timestamp = serde_json::from_value(call["changed_at"].clone()).unwrap();
+    let path = format!("/session/{}/message", native(&server, &session).await);
+    let messages = server.engine().get(&path).await;
+    let parts = messages.as_array().unwrap().iter();
+    let parts = parts.flat_map(|message| message["parts"].as_array().unwrap());
+    let mut calls = parts.filter(|part| part["tool"] == "bash");
+    let ended = calls.next().unwrap()["state"]["time"]["end"]
+        .as_i64()
+        .unwrap();
     let raised: Timestamp = serde_json::from_value(alarm["at"].clone()).unwrap();
-    assert!(
-        raised.since(seen) < Duration::from_secs(1),
-        "{alarm} {call}"
-    );
+    let took = raised.since(Timestamp::from_micros(ended * 1_000));
+    assert!(took < Duration::from_secs(1), "noticed after {took:?}");
     assert!(!server.workspace().join("never").exists());
 
     // What everybody does is none.

@@ -28,7 +28,7 @@ pub use endpoint::Endpoint;
 pub use failure::MessageError;
 pub use launch::{Launch, LaunchError, find_program, is_too_old, too_old};
 pub use offers::Offers;
-pub use policy::{acts_unasked, ask_rules, asked_as, ends_with};
+pub use policy::{acts_unasked, ask_rules, asked_as, contains, ends_with};
 pub use prompt::{PromptContext, PromptText};
 pub use signal::{Frame, Signal, frame};
 pub use stream::{Frames, StreamError};

@@ -1,5 +1,4 @@
-//! Time that passes only when a test lets it: a limit of minutes costs seconds, and none is reached because the machine is
-//! slow.
+//! Time that passes only when a test lets it: a limit of minutes costs seconds.
 
 use std::sync::mpsc;
 use std::time::Duration;

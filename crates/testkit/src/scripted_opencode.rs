@@ -274,6 +274,17 @@ impl ScriptedOpencode {
         });
     }
 
+    /// Returns whether a session has a turn.
+    pub fn is_busy(&self, session: &str) -> bool {
+        let mut world = self.shared.world();
+        world.session(session).is_some_and(|it| it.turn.is_some())
+    }
+
+    /// Returns whether it works at a response, but for those that hang.
+    pub fn is_answering(&self) -> bool {
+        self.shared.world().answering > 0
+    }
+
     /// Replies `once` to an ask behind everybody's back, and returns whether it was still open.
     pub fn reply_as_foreigner(&self, id: &str) -> bool {
         control::reply_as_foreigner(&mut self.shared.world(), id)

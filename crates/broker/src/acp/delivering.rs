@@ -189,7 +189,7 @@ impl Driver {
                 Withdrawal::Changed => Undeliverable::Changed,
                 Withdrawal::SessionEnded
                 | Withdrawal::EngineGone
-                | Withdrawal::EngineReloaded
+                | Withdrawal::EngineReloaded { .. }
                 | Withdrawal::SiblingDenied { .. }
                 | Withdrawal::AnsweredElsewhere { .. }
                 | Withdrawal::Lost { .. }

@@ -2,7 +2,8 @@
 
 use countersign_core::ask::{AskPhase, Withdrawal};
 use countersign_core::delivery::Undeliverable;
-use countersign_core::session::Session;
+use countersign_core::id::TurnId;
+use countersign_core::session::{Session, TurnOutcome};
 use countersign_core::time::Clock;
 use countersign_store::{AskFilter, Store};
 
@@ -49,6 +50,30 @@ pub(crate) async fn cancel_turn(
         tidy_request(link, &ask.directory, &ask.native_id, &ask.subject).await;
     }
     Ok(())
+}
+
+/// Stops a session for good: what it does, and what somebody has told it since. None of it is taken up again.
+pub(super) async fn stop_session(
+    store: &Store,
+    clock: &Clock,
+    link: &Link,
+    session: &Session,
+) -> Result<(), BrokerError> {
+    let end = async |turn: TurnId| {
+        let cancelled = TurnOutcome::Cancelled;
+        store
+            .end_turn(session.workspace, turn, &cancelled, clock.now())
+            .await
+    };
+    // What waits would be said as soon as the session has come to rest.
+    for queued in store.queued_turns(session.id).await? {
+        end(queued.turn).await?;
+    }
+    let cancelled = cancel_turn(store, clock, link, session).await;
+    for turn in store.open_turns(session.id).await? {
+        end(turn.id).await?;
+    }
+    cancelled
 }
 
 /// A session and the sessions of its sub-agents.

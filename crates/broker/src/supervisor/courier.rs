@@ -35,7 +35,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How many tries a tool that should have been refused may go on for before it counts as allowed.
 const PATIENT_TRIES: u32 = 3;
 /// For how long an engine that is followed is told the same again before nobody believes any more that it takes it.
-const TRY_FOR: Duration = Duration::from_secs(120);
+pub(super) const TRY_FOR: Duration = Duration::from_secs(120);
 /// How many replies are under way at once.
 const AT_ONCE: usize = 16;
 /// How often the outbox is looked at when nothing wakes us.
@@ -132,7 +132,9 @@ async fn deliver(run: Arc<EngineRun>, parcel: Parcel, carried: Arc<Mutex<HashSet
     if let Err(BrokerError::Engine(error)) = &tried
         && run.flights().tried_for(&parcel.ask.native_id) >= TRY_FOR
     {
-        tried = run.give_up_on(&parcel.ask, error.sentence()).await;
+        let message = error.sentence();
+        let why = Undeliverable::Unconfirmed { message };
+        tried = run.give_up_on(&parcel.ask, why).await;
     }
     if let Err(error) = tried {
         tracing::warn!(ask.id = %id, error = &error as &dyn std::error::Error, "a delivery failed and is tried again");
@@ -193,7 +195,9 @@ impl EngineRun {
             }
             if self.flights().tried_for(&ask.native_id) >= TRY_FOR {
                 let message = "opencode accepted the reply and never announced it".to_owned();
-                return self.give_up_on(ask, message).await;
+                return self
+                    .give_up_on(ask, Undeliverable::Unconfirmed { message })
+                    .await;
             }
         }
         let retry_at = now.after(ANNOUNCEMENT_PATIENCE);
@@ -212,15 +216,10 @@ impl EngineRun {
             Ok(Replied::Accepted) => Landing::Accepted,
             Ok(Replied::Unknown) => Landing::Unknown,
             Err(error @ ClientError::Refused { status, .. }) if (400..500).contains(&status) => {
-                let why = Undeliverable::Refused {
-                    message: error.sentence(),
-                };
-                self.flights().settle(&ask.native_id);
-                shared
-                    .store
-                    .give_up(ask.id, &why, shared.clock.now())
-                    .await?;
-                return Ok(());
+                let message = error.sentence();
+                return self
+                    .give_up_on(ask, Undeliverable::Refused { message })
+                    .await;
             }
             Err(error) => {
                 let certainly_not = matches!(error, ClientError::Unreachable { .. });
@@ -329,15 +328,15 @@ impl EngineRun {
         .await
     }
 
-    /// Gives an answer up that the engine never confirmed. Its tool would wait for ever, so the turn is stopped.
-    async fn give_up_on(&self, ask: &Ask, message: String) -> Result<(), BrokerError> {
+    /// Gives an answer up that the engine does not take. Its tool would wait for ever, so the turn is stopped.
+    async fn give_up_on(&self, ask: &Ask, why: Undeliverable) -> Result<(), BrokerError> {
         let Shared { store, clock, .. } = &self.shared;
         self.flights().settle(&ask.native_id);
-        let why = Undeliverable::Unconfirmed { message };
         if store.give_up(ask.id, &why, clock.now()).await?
             && let Some(session) = store.session(ask.session).await?
         {
-            cancel_turn(store, clock, &self.link, &session).await?;
+            let stopped = cancel_turn(store, clock, &self.link, &session).await;
+            self.end_unless_stopped(stopped)?;
         }
         Ok(())
     }

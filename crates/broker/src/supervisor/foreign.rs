@@ -9,8 +9,8 @@ use countersign_store::{AskFilter, NewAlarm, Store, StoreError};
 
 use crate::error::BrokerError;
 use crate::settings::ForeignAnswer;
-use crate::supervisor::cancel::cancel_turn;
-use crate::supervisor::courier::wording;
+use crate::supervisor::cancel::stop_session;
+use crate::supervisor::courier::{TRY_FOR, wording};
 use crate::supervisor::flights::Finding;
 use crate::supervisor::run::EngineRun;
 use crate::supervisor::{Restart, Shared};
@@ -60,13 +60,21 @@ impl EngineRun {
     /// Somebody told an engine of ours to allow a thing for good, which we never do. The engine would let it pass in every
     /// session from now on, so it begins another life: that ends what somebody left running there as well.
     async fn forget_always(&self, ask: &Ask, announced: &Announced) -> Result<(), BrokerError> {
+        let told = self.foreign(ask, &announced.reply).await;
+        let forgotten = self.reload().await;
+        told.and(forgotten)
+    }
+
+    /// Has the engine begin another life after a foreign answer that may be one for good.
+    pub(super) async fn reload(&self) -> Result<(), BrokerError> {
         let Shared { store, clock, .. } = &self.shared;
-        self.foreign(ask, &announced.reply).await?;
-        for other in store.live_asks(self.link.run).await? {
-            let why = Withdrawal::EngineReloaded;
-            store.withdraw(other.id, &why, clock.now()).await?;
-        }
         self.restart(Restart::ForeignAlways);
+        for ask in store.live_asks(self.link.run).await? {
+            let why = Withdrawal::EngineReloaded {
+                after_foreign_answer: true,
+            };
+            store.withdraw(ask.id, &why, clock.now()).await?;
+        }
         Ok(())
     }
 
@@ -204,10 +212,27 @@ impl EngineRun {
             .store
             .raise_alarm(alarm, self.shared.clock.now())
             .await?;
-        if stops && let Some(session) = self.shared.store.session(session).await? {
-            cancel_turn(&self.shared.store, &self.shared.clock, &self.link, &session).await?;
+        let Shared { store, clock, .. } = &self.shared;
+        if stops && let Some(session) = store.session(session).await? {
+            let stopped = stop_session(store, clock, &self.link, &session).await;
+            self.end_unless_stopped(stopped)?;
         }
         Ok(())
+    }
+
+    /// Has the engine begin another life if a turn that has to be stopped could not be.
+    pub(super) fn end_unless_stopped(
+        &self,
+        stopped: Result<(), BrokerError>,
+    ) -> Result<(), BrokerError> {
+        match stopped {
+            Err(BrokerError::Engine(error)) => {
+                tracing::warn!("a turn could not be stopped: {}", error.sentence());
+                self.restart(Restart::Unstoppable);
+                Ok(())
+            }
+            stopped => stopped,
+        }
     }
 
     /// Refuses a request that nobody wants any more.
@@ -270,12 +295,19 @@ pub(super) async fn tidy_request(
 /// Whether an ask in this `state`, if it was refused, can have taken another with it that was `opened` then.
 fn can_fell(state: &AskState, opened: Timestamp) -> bool {
     let settled = match state {
-        AskState::Expired { at } => *at,
+        // The engine is told a while after that, and again and again if it does not hear it.
+        AskState::Expired { at } => at.after(TRY_FOR),
         AskState::Answered(answer, delivery)
         | AskState::Delivered(answer, delivery)
         | AskState::Undeliverable(answer, delivery) => match &delivery.state {
             _ if answer.choice.is_yes() => return false,
             DeliveryState::Pending => return false,
+            // One that the engine never took.
+            DeliveryState::Undeliverable { .. } if delivery.attempts == 0 => return false,
+            DeliveryState::Undeliverable {
+                why: Undeliverable::AnsweredElsewhere { .. } | Undeliverable::Refused { .. },
+                ..
+            } => return false,
             // Perhaps by a server that was killed since. A busy engine may read it at any time.
             DeliveryState::Sending { .. } => return true,
             DeliveryState::Delivered { at, .. } | DeliveryState::Undeliverable { at, .. } => *at,
@@ -329,10 +361,25 @@ mod tests {
 
     #[test]
     fn a_refusal_that_is_settled_fells_nothing_that_is_asked_long_after() {
-        let over = AskState::Expired { at: at(100) };
+        let denial = Choice::Deny { reason: None };
+        let settled = DeliveryState::Delivered {
+            at: at(100),
+            evidence: Evidence::Announced {
+                event: "permission.replied".to_owned(),
+            },
+        };
+        let over = answered(denial.clone(), settled);
         assert!(can_fell(&over, at(50)));
         assert!(can_fell(&over, at(100)));
         assert!(!can_fell(&over, at(101)));
+        let elsewhere = DeliveryState::Undeliverable {
+            at: at(100),
+            why: Undeliverable::AnsweredElsewhere {
+                reply: "once".to_owned(),
+                at: Elsewhere::Engine,
+            },
+        };
+        assert!(!can_fell(&answered(denial, elsewhere), at(50)));
         assert!(!can_fell(&AskState::Open, at(50)));
     }
 }

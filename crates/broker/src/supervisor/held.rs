@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use countersign_core::ask::{Ask, Subject};
+use countersign_core::ask::{Ask, AskState, Subject, Withdrawal};
 use countersign_core::session::Session;
 use countersign_engine::opencode::{ClientError, Permission, Status};
 use serde_json::Value;
@@ -173,6 +173,27 @@ impl EngineRun {
                 return Ok(());
             }
         }
+    }
+
+    /// Ends the open asks of a directory, or of all, whose instance the engine threw away: it says nothing more of them.
+    pub(super) async fn withdraw_disposed(
+        &self,
+        directory: Option<&str>,
+    ) -> Result<(), BrokerError> {
+        let Shared { store, clock, .. } = &self.shared;
+        for ask in store.live_asks(self.link.run).await? {
+            let is_concerned = directory.is_none_or(|directory| ask.directory == directory);
+            if is_concerned
+                && ask.state == AskState::Open
+                && self.holding(&ask).await == Holding::NotHeld
+            {
+                let why = Withdrawal::EngineReloaded {
+                    after_foreign_answer: false,
+                };
+                store.withdraw(ask.id, &why, clock.now()).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the engine holds the request of `ask`.

@@ -309,6 +309,9 @@ impl EngineRun {
         raw: Value,
         seen_at: Timestamp,
     ) -> Result<(), BrokerError> {
+        if self.is_known(&permission.id).await? {
+            return Ok(());
+        }
         let input = self.missing_input(&permission).await;
         let ask = permission_ask(permission, raw, input.as_ref());
         self.open(ask, seen_at).await
@@ -321,6 +324,9 @@ impl EngineRun {
         raw: Value,
         seen_at: Timestamp,
     ) -> Result<(), BrokerError> {
+        if self.is_known(&request.id).await? {
+            return Ok(());
+        }
         self.open(question_ask(request, raw), seen_at).await
     }
 
@@ -377,20 +383,33 @@ impl EngineRun {
                 tracing::info!(ask.id = %ask.id, session.id = %session.id, "ask `{}` was opened", ask.id);
                 Ok(())
             }
-            // The engine still waits for what the ledger says is over: a turn that was cancelled leaves
-            // such requests behind, and nothing but a no ends them.
-            Opened::Known(ask) => match ask.state {
-                AskState::Withdrawn { .. } | AskState::Undeliverable(..) => {
-                    if !self.has_live_sibling(&ask).await? {
-                        self.tidy(&ask.native_id, &ask.subject).await;
-                    }
-                    Ok(())
+            Opened::Known(ask) => self.tidy_known(&ask).await,
+        }
+    }
+
+    /// Whether a request that the engine holds is in the ledger.
+    async fn is_known(&self, request: &str) -> Result<bool, BrokerError> {
+        let store = &self.shared.store;
+        match store.ask_by_native_id(self.link.run, request).await? {
+            Some(known) => self.tidy_known(&known).await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Refuses a request that the engine still holds and the ledger says is over: a turn that was cancelled leaves such
+    /// requests behind, and nothing but a no ends them.
+    async fn tidy_known(&self, ask: &Ask) -> Result<(), BrokerError> {
+        match ask.state {
+            AskState::Withdrawn { .. } | AskState::Undeliverable(..) => {
+                if !self.has_live_sibling(ask).await? {
+                    self.tidy(&ask.native_id, &ask.subject).await;
                 }
-                AskState::Open
-                | AskState::Answered(..)
-                | AskState::Delivered(..)
-                | AskState::Expired { .. } => Ok(()),
-            },
+                Ok(())
+            }
+            AskState::Open
+            | AskState::Answered(..)
+            | AskState::Delivered(..)
+            | AskState::Expired { .. } => Ok(()),
         }
     }
 

@@ -34,6 +34,8 @@ impl EngineRun {
         let is_following = *self.following().borrow();
         if is_following && self.has_unread() {
             note(self.reconcile_asks().await);
+            // What it says of sessions is of no use now; that it can be read is.
+            note(self.statuses().await.map(drop));
         } else if is_following && !sessions.is_empty() {
             note(self.take_unheard().await);
         }

@@ -101,7 +101,14 @@ impl EngineRun {
             shows => shows?,
         };
         match shows {
-            ToolShows::Allowed | ToolShows::Running => self.foreign(ask, "once").await,
+            ToolShows::Allowed | ToolShows::Running => {
+                let told = self.foreign(ask, "once").await;
+                // Nobody heard what it was answered with: it may have been allowed for good.
+                if self.link.ours {
+                    self.reload().await?;
+                }
+                told
+            }
             ToolShows::RefusedWithReason | ToolShows::Refused => self.foreign(ask, "reject").await,
             ToolShows::Stopped | ToolShows::Nothing => {
                 let now = self.shared.clock.now();
@@ -212,10 +219,13 @@ impl EngineRun {
             .store
             .put_items(session.workspace, session.id, &items, now)
             .await?;
-        // What followed from our own prompts was asked for here; what a session did before that is its own affair.
+        // What followed from our own prompts, and what a sub-agent did, was asked for here; what a session did before that is
+        // its own affair.
         let turns = shared.store.open_turns(session.id).await?;
         let prompts: Vec<Option<&str>> = turns.iter().map(|it| Some(&*it.native_id)).collect();
-        let ours = |message: &Message| prompts.contains(&message.parent_id.as_deref());
+        let ours = |message: &Message| {
+            session.parent.is_some() || prompts.contains(&message.parent_id.as_deref())
+        };
         for (_, parts) in messages.iter().filter(|(message, _)| ours(message)) {
             for part in parts {
                 self.check_call(session, part).await?;

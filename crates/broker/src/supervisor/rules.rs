@@ -2,10 +2,14 @@
 //!
 //! opencode lets everybody who has its password add rules to a session, and reads them once when a turn begins.
 
-use countersign_core::digest::Digest;
+use std::collections::{HashMap, HashSet};
+use std::sync::{MutexGuard, PoisonError};
+
 use countersign_core::session::{Item, Session};
 use countersign_core::time::Clock;
-use countersign_engine::opencode::{self as native, ClientError, acts_unasked, ends_with};
+use countersign_engine::opencode::{
+    self as native, AgentRule, ClientError, acts_unasked, contains, ends_with,
+};
 use countersign_store::{NewAlarm, Store};
 
 use crate::error::BrokerError;
@@ -79,24 +83,67 @@ async fn note_changed(store: &Store, clock: &Clock, session: &Session) -> Result
 }
 
 impl EngineRun {
-    /// Looks at the rules that the engine says a session has. Rules that let it act are not ours.
+    /// Looks at the rules that the engine says a session has. Rules that let it act are not ours, and ours do not go away.
     pub(super) async fn check_rules(
         &self,
         session: &Session,
         native: &native::Session,
     ) -> Result<(), BrokerError> {
-        let rules = native.permission.iter();
-        let rules: Vec<String> = rules.map(|rule| format!("{rule:?}")).collect();
-        let digest = Digest::of_bytes(rules.join("\n").as_bytes());
+        let rules = &native.permission;
+        let is_without_ours = match self.link.imposed(&native.id) {
+            // The engine may still tell of what was before ours.
+            Some(ours) if contains(rules, &ours) => {
+                self.note_seen(&native.id);
+                false
+            }
+            Some(_) => self.has_seen(&native.id),
+            None => false,
+        };
+        let is_changed = acts_unasked(rules) || is_without_ours;
         // The engine tells the same list again and again.
-        if !acts_unasked(&native.permission) || !self.is_news(format!("{} {digest}", native.id)) {
+        if !self.is_another(&native.id, rules) || !is_changed {
             return Ok(());
         }
         if !self.link.ours {
             return note_changed(&self.shared.store, &self.shared.clock, session).await;
         }
-        let imposed = impose_at(&self.link, session).await;
+        // The session first: what the engine is told may take its time.
         self.alarm(None, session.id, CHANGED).await?;
+        let imposed = impose_at(&self.link, session).await;
         imposed.map(drop).map_err(BrokerError::Engine)
     }
+
+    /// Notes that a session was seen to have our rules.
+    fn note_seen(&self, native_id: &str) {
+        self.rules().with_ours.insert(native_id.to_owned());
+    }
+
+    fn has_seen(&self, native_id: &str) -> bool {
+        self.rules().with_ours.contains(native_id)
+    }
+
+    /// Whether the rules of a session are others than it was last seen with.
+    fn is_another(&self, native_id: &str, rules: &[AgentRule]) -> bool {
+        let mut seen = self.rules();
+        if seen.last.get(native_id).is_some_and(|last| last == rules) {
+            return false;
+        }
+        seen.last.insert(native_id.to_owned(), rules.to_vec());
+        true
+    }
+
+    fn rules(&self) -> MutexGuard<'_, SeenRules> {
+        self.seen_rules
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The rules that sessions were seen to have, by the engine's own ids.
+#[derive(Debug, Default)]
+pub(super) struct SeenRules {
+    /// Those that each was last seen with.
+    last: HashMap<String, Vec<AgentRule>>,
+    /// The sessions that were seen to have ours.
+    with_ours: HashSet<String>,
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign_core::event::EnginePhase;
-use countersign_engine::opencode::{ClientError, Frames, StreamError, is_too_old, too_old};
+use countersign_engine::opencode::{ClientError, Frames, Signal, StreamError, is_too_old, too_old};
 use countersign_engine::process::listening_on;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -15,6 +15,7 @@ use crate::error::BrokerError;
 use crate::supervisor::flights::Flights;
 use crate::supervisor::held::Unread;
 use crate::supervisor::intake::Intake;
+use crate::supervisor::rules::SeenRules;
 use crate::supervisor::{Link, Report, Restart, Shared, courier, lookout};
 
 /// How long to wait before a broken event stream is opened again.
@@ -70,8 +71,10 @@ pub(super) struct EngineRun {
     pub(super) unread: watch::Sender<Unread>,
     /// Has the engine begin another life, where it is ours.
     restarts: Option<watch::Sender<Restart>>,
-    /// What was looked at already: tool calls that acted, and lists of rules.
-    pub(super) looked_at: Mutex<HashSet<String>>,
+    /// The tool calls that acted and were looked at already.
+    looked_at: Mutex<HashSet<String>>,
+    /// The rules that sessions were seen to have.
+    pub(super) seen_rules: Mutex<SeenRules>,
 }
 
 impl EngineRun {
@@ -88,6 +91,7 @@ impl EngineRun {
             unread: watch::Sender::default(),
             restarts,
             looked_at: Mutex::default(),
+            seen_rules: Mutex::default(),
         }
     }
 
@@ -201,6 +205,10 @@ impl EngineRun {
                 .is_some_and(|directory| !self.shared.is_ours(directory))
             {
                 continue;
+            }
+            if frame.signal == Signal::InstanceDisposed {
+                self.link.forget_imposed();
+                self.withdraw_disposed(frame.directory.as_deref()).await?;
             }
             match intake.take(frame.signal).await {
                 // One thing that cannot be read is no reason to hear nothing more. What it would have told is looked for

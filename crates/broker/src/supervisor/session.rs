@@ -74,6 +74,25 @@ pub(crate) async fn remember_session_as(
     store.put_session(&session).await
 }
 
+/// Whether the engine has told where a session comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Told,
+    Unknown,
+}
+
+/// A session of which the engine tells nothing.
+fn unknown(native_id: &str, directory: &str) -> native::Session {
+    native::Session {
+        id: native_id.to_owned(),
+        title: String::new(),
+        parent_id: None,
+        directory: directory.to_owned(),
+        cost: None,
+        permission: vec![],
+    }
+}
+
 impl EngineRun {
     /// The session that the engine calls `native_id`, with its parents, written down if it is new.
     ///
@@ -98,21 +117,15 @@ impl EngineRun {
                 Err(error @ ClientError::Unreachable { .. }) => {
                     return Err(BrokerError::Engine(error));
                 }
-                // What it asks is asked all the same.
+                // What it asks is asked all the same. Whose it is will be known when the engine tells of it.
                 Err(error) => {
                     tracing::warn!("nothing is known of a session: {}", error.sentence());
-                    None
+                    let native = unknown(native_id, &workspace.path);
+                    return self.learn(&native, Origin::Unknown).await;
                 }
             };
             // One that was deleted can still be busy, and ask.
-            let native = native.unwrap_or_else(|| native::Session {
-                id: native_id.to_owned(),
-                title: String::new(),
-                parent_id: None,
-                directory: workspace.path.clone(),
-                cost: None,
-                permission: vec![],
-            });
+            let native = native.unwrap_or_else(|| unknown(native_id, &workspace.path));
             self.learn_session(&native).await
         })
     }
@@ -121,6 +134,14 @@ impl EngineRun {
     pub(super) async fn learn_session(
         &self,
         native: &native::Session,
+    ) -> Result<Session, BrokerError> {
+        self.learn(native, Origin::Told).await
+    }
+
+    async fn learn(
+        &self,
+        native: &native::Session,
+        origin: Origin,
     ) -> Result<Session, BrokerError> {
         let workspace = &self.shared.workspace;
         // One that is being made at our own wish is in the ledger once this can be had.
@@ -161,7 +182,7 @@ impl EngineRun {
         if known.is_some() {
             self.check_rules(&session, native).await?;
         }
-        if known.is_none() && parent.is_none() && self.link.ours {
+        if known.is_none() && parent.is_none() && self.link.ours && origin == Origin::Told {
             self.alarm(
                 None,
                 session.id,

@@ -102,22 +102,12 @@ pub(super) async fn send_turn(
     };
     standstill::before(Step::Prompt).await;
     let taken = match impose(store, clock, link, session).await {
-        Ok(()) => {
-            let (directory, id) = (&session.directory, &session.native_id);
-            link.client.prompt(directory, id, &prompt).await
-        }
+        Ok(()) => say(link, session, &prompt).await,
         Err(BrokerError::Engine(error)) => Err(error),
         Err(error) => return Err(error),
     };
     standstill::after(Step::Prompt).await;
     if let Err(error) = taken {
-        if matches!(error, ClientError::Unanswered { .. }) {
-            // The engine may have taken it, and must not work at a turn that has failed here.
-            let aborted = link.client.abort(&session.directory, &session.native_id);
-            if let Err(error) = aborted.await {
-                tracing::warn!(session.id = %session.id, "{}", error.sentence());
-            }
-        }
         let outcome = TurnOutcome::Failed {
             reason: error.sentence(),
         };
@@ -128,6 +118,19 @@ pub(super) async fn send_turn(
     }
     store.mark_turn_sent(turn.id, clock.now()).await?;
     Ok(true)
+}
+
+/// Says a prompt. One that the engine may have taken without a word is stopped: it must not work at a turn that has failed
+/// here.
+async fn say(link: &Link, session: &Session, prompt: &PromptText) -> Result<(), ClientError> {
+    let (directory, id) = (&session.directory, &session.native_id);
+    let taken = link.client.prompt(directory, id, prompt).await;
+    if matches!(taken, Err(ClientError::Unanswered { .. }))
+        && let Err(error) = link.client.abort(directory, id).await
+    {
+        tracing::warn!(session.id = %session.id, "{}", error.sentence());
+    }
+    taken
 }
 
 /// What came along with a prompt, as opencode takes it: pictures as files with their content, everything else as words.

@@ -1,6 +1,6 @@
 //! Tool calls that act without an ask: opencode lets some pass, and whoever has its password lets all.
 
-use countersign_core::ask::{Ask, Subject};
+use countersign_core::ask::Ask;
 use countersign_core::session::Session;
 use countersign_engine::opencode::{Part, ToolState, asked_as};
 use countersign_store::AskFilter;
@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::error::BrokerError;
 use crate::supervisor::run::EngineRun;
 
-/// How many asks of a session are looked at to find the one of a tool call.
-const ASKS: i64 = 200;
+/// How many asks of a session are looked at to find the one of a tool call. A session that has more cannot be judged by them.
+const ASKS: i64 = 2_000;
 
 impl EngineRun {
     /// Raises the alarm about a tool call that acted, or acts, and was never asked for here. On an engine that somebody else
@@ -35,7 +35,9 @@ impl EngineRun {
             ..AskFilter::default()
         };
         let asks = self.shared.store.asks(filter, ASKS).await?;
-        if asks.iter().any(|ask| is_of(ask, part, permission)) || self.may_act(session).await? {
+        let is_asked = asks.iter().any(|ask| is_of(ask, part, permission));
+        let may_be_older = i64::try_from(asks.len()).is_ok_and(|count| count >= ASKS);
+        if is_asked || may_be_older || self.may_act(session).await? {
             return Ok(());
         }
         let what = format!(
@@ -62,12 +64,9 @@ impl EngineRun {
 
 /// Whether an ask was for the start of the sub-agent `agent`, and was allowed.
 fn is_leave_for(ask: &Ask, agent: &str) -> bool {
-    let Subject::Permission { tool, targets, .. } = &ask.subject else {
-        return false;
-    };
     let answer = ask.state.answer();
-    tool == "task"
-        && targets.first().is_some_and(|target| target == agent)
+    ask.subject.tool() == "task"
+        && ask.raw["patterns"][0] == agent
         && answer.is_some_and(|answer| answer.choice.is_yes())
 }
 

@@ -16,6 +16,9 @@ pub struct Location {
     /// The files that it names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<NamedFile>,
+    /// The folder of the session, with links resolved, where files are named.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub root: String,
 }
 
 impl Location {
@@ -33,8 +36,8 @@ impl Location {
     /// A place of which only the names of files are known so far.
     pub fn of_files(names: impl IntoIterator<Item = String>) -> Self {
         Self {
-            folder: Folder::Session,
             files: names.into_iter().map(NamedFile::unresolved).collect(),
+            ..Self::default()
         }
     }
 }

@@ -58,6 +58,14 @@ impl Subject {
         }
     }
 
+    /// Whether it is known where it acts, as far as it does.
+    pub fn is_located(&self) -> bool {
+        match self {
+            Self::Permission { location, .. } => location.is_known(),
+            Self::Question { .. } | Self::WorkspaceWrite { .. } => true,
+        }
+    }
+
     /// What somebody has to be allowed in order to answer it.
     pub const fn answering_grant(&self) -> Grant {
         match self {

@@ -36,8 +36,11 @@ pub enum Withdrawal {
     SessionEnded,
     /// The engine that asked is gone.
     EngineGone,
-    /// The engine was reloaded, because somebody answered past Countersign for good.
-    EngineReloaded,
+    /// The engine was reloaded.
+    EngineReloaded {
+        /// Whether that was because somebody had answered past Countersign.
+        after_foreign_answer: bool,
+    },
     /// The agent changed what it asks for, and asks anew.
     Changed,
     /// Another ask of the session was denied, and the engine drops the rest.
@@ -73,7 +76,12 @@ impl Withdrawal {
             Self::TurnCancelled => "the turn was cancelled".to_owned(),
             Self::SessionEnded => "the session ended".to_owned(),
             Self::EngineGone => "the engine is gone".to_owned(),
-            Self::EngineReloaded => "the engine was reloaded after a foreign answer".to_owned(),
+            Self::EngineReloaded {
+                after_foreign_answer: true,
+            } => "the engine was reloaded after a foreign answer".to_owned(),
+            Self::EngineReloaded {
+                after_foreign_answer: false,
+            } => "the engine was reloaded".to_owned(),
             Self::Changed => "the agent changed what it asks for, and asks anew".to_owned(),
             Self::SiblingDenied { sibling } => {
                 format!("it fell with {sibling}, another ask of its session that was denied")

@@ -30,8 +30,9 @@ fn edit(files: &[(&str, ResolvedFile)]) -> Subject {
         tool: "edit".to_owned(),
         targets: files.iter().map(|(named, _)| (*named).to_owned()).collect(),
         location: Location {
-            folder: Folder::Session,
             files: files.iter().map(named).collect(),
+            root: "/ws".to_owned(),
+            ..Location::default()
         },
         shown: vec![],
     }
@@ -43,7 +44,7 @@ fn command(folder: Folder) -> Subject {
         targets: vec!["sh ./build.sh".to_owned()],
         location: Location {
             folder,
-            files: vec![],
+            ..Location::default()
         },
         shown: vec![],
     }
@@ -167,6 +168,34 @@ fn a_denial_is_not_walked_around_with_a_second_file_a_link_or_dots() {
         }
         assert!(!matches(deny, &edit(&[("a.rs", inside("a.rs"))])));
     }
+    // By any name that a file has.
+    let anywhere = rule("edit", Verdict::Deny, glob("**/.env"));
+    assert!(matches(
+        &anywhere,
+        &edit(&[("l", outside("/home/me/.env"))])
+    ));
+    let absolute = rule("edit", Verdict::Deny, glob("/ws/secrets/**"));
+    assert!(matches(
+        &absolute,
+        &edit(&[("link/key", inside("secrets/key"))])
+    ));
+}
+
+#[test]
+fn a_denial_holds_for_what_is_not_known() {
+    let deny = rule(
+        "toy_deploy",
+        Verdict::Deny,
+        Matcher::exactly(vec!["*".to_owned()]),
+    );
+    let deploy = |targets: &[&str]| Subject::Permission {
+        tool: "toy_deploy".to_owned(),
+        targets: targets.iter().map(|it| (*it).to_owned()).collect(),
+        location: Location::default(),
+        shown: vec![],
+    };
+    assert!(matches(&deny, &deploy(&["*", r#"{"to":"prod/1"}"#])));
+    assert!(matches(&deny, &deploy(&[])));
 }
 
 #[test]

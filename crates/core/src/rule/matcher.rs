@@ -123,10 +123,9 @@ impl Matcher {
             }
             Self::Glob { pattern } => compile(pattern).is_ok_and(|glob| {
                 asked.iter().any(|target| glob.is_match(target))
-                    || at
-                        .files
-                        .iter()
-                        .any(|named| glob.is_match(&named.named) || is_like(&glob, named))
+                    || at.files.iter().any(|named| {
+                        glob.is_match(&named.named) || is_any_like(&glob, named, &at.root)
+                    })
             }),
         }
     }
@@ -151,6 +150,13 @@ fn is_like(glob: &GlobMatcher, named: &NamedFile) -> bool {
         // A pattern that begins at the root is about the disk, every other one about the workspace.
         ResolvedFile::Outside { .. } => glob.glob().glob().starts_with('/') && glob.is_match(path),
         ResolvedFile::Inside { .. } | ResolvedFile::Unknown => glob.is_match(path),
+    })
+}
+
+/// Whether a file is like `glob` by any of its names: a denial means it wherever it is.
+fn is_any_like(glob: &GlobMatcher, named: &NamedFile, root: &str) -> bool {
+    named.file.path().is_some_and(|path| {
+        glob.is_match(path) || (!root.is_empty() && glob.is_match(format!("{root}/{path}")))
     })
 }
 

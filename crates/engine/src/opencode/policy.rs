@@ -21,45 +21,34 @@ const ACTING: [&str; 6] = [
 ];
 
 /// Tools of opencode's own that only look, plan or delegate; `write` and its like ask as `edit`.
-const HARMLESS: [&str; 21] = [
+const HARMLESS: [&str; 14] = [
     "invalid",
     "question",
     "read",
     "glob",
     "grep",
-    "list",
     "lsp",
     "todowrite",
-    "todoread",
     "task",
     "skill",
-    "batch",
-    "plan_enter",
     "plan_exit",
-    "codesearch",
     "write",
     "apply_patch",
-    "patch",
-    "multiedit",
     "edit",
     "bash",
 ];
 
 /// Tools that act on nothing, or whose act is another tool's call.
-const LOOKING: [&str; 17] = [
+const LOOKING: [&str; 13] = [
     "invalid",
     "question",
     "read",
     "glob",
     "grep",
-    "list",
     "lsp",
     "todowrite",
-    "todoread",
     "task",
     "skill",
-    "batch",
-    "plan_enter",
     "plan_exit",
     "list_mcp_resources",
     "list_mcp_resource_templates",
@@ -84,6 +73,16 @@ pub fn acts_unasked(rules: &[AgentRule]) -> bool {
 
 /// Whether `rules`, as a session has them, end with `ours`.
 pub fn ends_with(rules: &[AgentRule], ours: &[PermissionRule]) -> bool {
+    let start = rules.len().checked_sub(ours.len());
+    start.is_some_and(|start| are(&rules[start..], ours))
+}
+
+/// Whether `ours` stand somewhere in `rules`, one after the other.
+pub fn contains(rules: &[AgentRule], ours: &[PermissionRule]) -> bool {
+    ours.is_empty() || rules.windows(ours.len()).any(|some| are(some, ours))
+}
+
+fn are(rules: &[AgentRule], ours: &[PermissionRule]) -> bool {
     let is_same = |(rule, ours): (&AgentRule, &PermissionRule)| {
         let action = match ours.action {
             Verdict::Ask => AgentVerdict::Ask,
@@ -91,8 +90,7 @@ pub fn ends_with(rules: &[AgentRule], ours: &[PermissionRule]) -> bool {
         };
         rule.permission == ours.permission && rule.pattern == ours.pattern && rule.action == action
     };
-    let start = rules.len().checked_sub(ours.len());
-    start.is_some_and(|start| rules[start..].iter().zip(ours).all(is_same))
+    rules.iter().zip(ours).all(is_same)
 }
 
 /// The permission that a call of `tool` asks for before it acts; nothing if the call acts on nothing.
@@ -107,20 +105,11 @@ pub fn asked_as<'a>(tool: &'a str, input: &Value) -> Option<&'a str> {
 
 /// Whether a command only changes the folder of a shell that ends with it. opencode does not ask for that.
 fn changes_folder_only(input: &Value) -> bool {
-    let is_plain = |word: &str| {
-        word.chars()
-            .all(|it| it.is_ascii_alphanumeric() || "._/-".contains(it))
-    };
-    let words: Vec<&str> = input["command"]
-        .as_str()
-        .unwrap_or_default()
-        .split(' ')
-        .collect();
-    match words.as_slice() {
-        ["cd" | "pushd", folder] => is_plain(folder),
-        ["cd" | "popd"] => true,
-        _ => false,
-    }
+    let command = input["command"].as_str().unwrap_or_default().trim();
+    let (word, folder) = command.split_once(' ').unwrap_or((command, ""));
+    // Whatever a shell could run, write or look up.
+    let is_plain = !folder.contains(|it| "$`;|&<>(){}[]*?!\\\n\r".contains(it));
+    matches!(word, "cd" | "pushd" | "popd") && is_plain
 }
 
 /// The rules for a session.
@@ -294,6 +283,8 @@ mod tests {
         for (command, expected) in [
             ("cd src", None),
             ("cd", None),
+            ("cd 'my folder' ", None),
+            ("cd ~/x", None),
             ("cd $(touch x)", Some("bash")),
             ("cd a; touch x", Some("bash")),
             ("[[ 'a[$(touch x)]' -eq 0 ]]", Some("bash")),

@@ -58,15 +58,28 @@ impl NewAsk {
         let tool = self.subject.tool().to_owned();
         let arguments = Digest::of_json(&self.arguments);
         let session = self.session.to_string();
-        let alike = [
+        // Where a link leads now is another place than where it led before.
+        let location = match &self.subject {
+            Subject::Permission { location, .. } if !location.is_plain() => to_json(location),
+            Subject::Permission { .. }
+            | Subject::Question { .. }
+            | Subject::WorkspaceWrite { .. } => String::new(),
+        };
+        let parts = [
             tool.as_bytes(),
             arguments.as_bytes(),
             self.directory.as_bytes(),
+            location.as_bytes(),
         ];
+        let alike = || {
+            parts
+                .into_iter()
+                .take(if location.is_empty() { 3 } else { 4 })
+        };
         Ask {
             id: AskId::generate(now),
-            likeness: Digest::of_parts(alike),
-            fingerprint: Digest::of_parts([session.as_bytes()].into_iter().chain(alike)),
+            likeness: Digest::of_parts(alike()),
+            fingerprint: Digest::of_parts([session.as_bytes()].into_iter().chain(alike())),
             digest: Digest::of_json(&self.raw),
             workspace: self.workspace,
             door: self.door,
@@ -239,8 +252,10 @@ async fn standing_answer(
     let decided = rule::decide(&rules, ask.workspace, ask.session, &ask.subject, now);
     match (decided, previous) {
         (Some(rule), _) => answer_of_rule(write, rule, now).await.map(Some),
-        (None, Some(previous)) => unsent_answer(&mut write.tx, &previous, ask.id).await,
-        (None, None) => Ok(None),
+        (None, Some(previous)) if ask.subject.is_located() => {
+            unsent_answer(&mut write.tx, &previous, ask.id).await
+        }
+        (None, Some(_) | None) => Ok(None),
     }
 }
 
@@ -321,7 +336,7 @@ async fn previous_ask(tx: &mut Tx, ask: &Ask) -> Result<Option<Ask>, StoreError>
         AskState::Withdrawn { why, .. } => matches!(
             why,
             Withdrawal::EngineGone
-                | Withdrawal::EngineReloaded
+                | Withdrawal::EngineReloaded { .. }
                 | Withdrawal::ClientGone
                 | Withdrawal::ServerRestarted
         ),

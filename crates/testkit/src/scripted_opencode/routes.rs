@@ -54,13 +54,32 @@ pub(super) fn router(shared: Shared, settings: &Settings) -> Router {
     }))
 }
 
+/// A response that is being made; whoever waits for it may go away.
+struct Answering(Shared);
+
+impl Answering {
+    fn begin(shared: Shared) -> Self {
+        shared.world().answering += 1;
+        Self(shared)
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.world().answering -= 1;
+    }
+}
+
 /// Fails where the test says so.
 async fn fail(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let fault = shared.world().faults.route.clone();
     let is_about =
         |fault: &RouteFault| fault.is_about(request.method().as_str(), request.uri().path());
     match fault.filter(is_about).map(|fault| fault.kind) {
-        None => next.run(request).await,
+        None => {
+            let _answering = Answering::begin(shared.clone());
+            next.run(request).await
+        }
         Some(RouteFaultKind::BadRequest) => {
             let message = "Expected JSON value, got undefined\n  at [1][\"metadata\"][\"timeout\"]";
             bad_request("Body", message)

@@ -26,6 +26,8 @@ pub(super) struct World {
     pub(super) happenings: Vec<Happening>,
     /// The directory of requests that name none.
     pub(super) directory: String,
+    /// How many requests are being answered.
+    pub(super) answering: usize,
     started: Instant,
     sessions: BTreeMap<String, Session>,
     pending: Vec<Pending>,
@@ -53,6 +55,7 @@ impl World {
             replies: Vec::new(),
             happenings: Vec::new(),
             directory,
+            answering: 0,
             started: Instant::now(),
             sessions: BTreeMap::new(),
             pending: Vec::new(),

@@ -156,6 +156,11 @@ async fn an_answer_that_the_engine_never_confirms_ends_undeliverable_and_stops_i
                 }
                 (kind, why) => panic!("{kind:?}: {why:?}"),
             }
+            scene
+                .until("the turn is stopped", async || {
+                    (!scene.opencode.is_busy(scene.native())).then_some(())
+                })
+                .await;
         }
     }
 }

@@ -213,7 +213,7 @@ pub(in crate::acp) fn shell(
         targets,
         location: Location {
             folder,
-            files: vec![],
+            ..Location::default()
         },
         act: Act::Command { text: command },
     }

@@ -4,6 +4,8 @@
 //! arguments of a tool that opencode does not bring along are in the tool call alone. What the call was given has to be
 //! known whole for a rule to allow it.
 
+use std::path::Path;
+
 use countersign_core::ask::{Folder, Location, Shown};
 use countersign_core::digest::canonical;
 use serde_json::Value;
@@ -22,15 +24,7 @@ const SAYS_ALL: [&str; 7] = [
 ];
 
 /// Tools that change nothing but the agent's own notes, or that their patterns name.
-const NAMED_BY_PATTERNS: [&str; 7] = [
-    "todowrite",
-    "todoread",
-    "lsp",
-    "skill",
-    "webfetch",
-    "websearch",
-    "list",
-];
+const NAMED_BY_PATTERNS: [&str; 4] = ["todowrite", "skill", "webfetch", "websearch"];
 
 /// What a tool is about to do.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -100,7 +94,7 @@ fn command(permission: &Permission, input: Option<&Value>) -> Description {
         targets: vec![command.to_owned()],
         location: Location {
             folder,
-            files: vec![],
+            ..Location::default()
         },
         shown,
     }
@@ -161,13 +155,35 @@ fn read(permission: &Permission, input: Option<&Value>) -> Description {
 }
 
 fn search(permission: &Permission, input: Option<&Value>) -> Description {
-    let path = said(permission, "path").or_else(|| given(input, "path"));
+    let value = |key| said(permission, key).or_else(|| given(input, key));
+    let folder = value("path").unwrap_or(".");
     let mut targets = permission.patterns.clone();
-    targets.extend(path.map(str::to_owned));
+    targets.extend(
+        ["path", "include"]
+            .into_iter()
+            .filter_map(value)
+            .map(str::to_owned),
+    );
+    let mut names = vec![folder.to_owned()];
+    if permission.permission == "glob" {
+        // A pattern can lead out of the folder that it is looked for in.
+        let begins = permission.patterns.iter().map(|pattern| beginning(pattern));
+        names.extend(begins.map(|begins| Path::new(folder).join(begins).display().to_string()));
+    }
     Description {
         targets,
-        location: Location::of_files(path.map(str::to_owned)),
+        location: Location::of_files(names),
         shown: everything(permission, input),
+    }
+}
+
+/// The folders that a glob begins with, before anything in it stands for something else.
+fn beginning(pattern: &str) -> String {
+    let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{']);
+    let parts: Vec<&str> = pattern.split('/').take_while(is_plain).collect();
+    match parts.as_slice() {
+        [""] => "/".to_owned(),
+        parts => parts.join("/"),
     }
 }
 
@@ -220,13 +236,13 @@ fn other(permission: &Permission, input: Option<&Value>) -> Description {
     }
 }
 
-/// The patterns that say something, and the whole input; nothing if that is not known.
+/// The patterns and the whole input; nothing if that is not known. A denial of a pattern holds whatever the input is.
 fn with_input(permission: &Permission, input: Option<&Value>) -> Vec<String> {
     let Some(input) = input else {
         return vec![];
     };
-    let telling = permission.patterns.iter().filter(|pattern| *pattern != "*");
-    telling.cloned().chain([canonical(input)]).collect()
+    let patterns = permission.patterns.iter().cloned();
+    patterns.chain([canonical(input)]).collect()
 }
 
 /// All that is known of a request and its tool call.

@@ -100,7 +100,7 @@ fn a_path_outside_is_marked() {
 #[test]
 fn tools_that_a_request_says_nothing_of_are_matched_by_what_they_are_given() {
     for (tool, pattern, expected) in [
-        ("toy_deploy", "*", vec![r#"{"to":"staging"}"#]),
+        ("toy_deploy", "*", vec!["*", r#"{"to":"staging"}"#]),
         ("task", "bold", vec!["bold", r#"{"to":"staging"}"#]),
     ] {
         let asked = permission(tool, &[pattern], json!({}));
@@ -120,6 +120,12 @@ fn what_is_read_and_where_is_searched_is_a_file() {
     let described = describe(&permission("grep", &["key"], metadata), None);
     assert_eq!(described.targets, ["key", "/etc"]);
     assert_eq!(names(&described), ["/etc"]);
+    let metadata = json!({ "pattern": "../../etc/*", "path": "src" });
+    let described = describe(&permission("glob", &["../../etc/*"], metadata), None);
+    assert_eq!(names(&described), ["src", "src/../../etc"]);
+    let metadata = json!({ "pattern": "/etc/**" });
+    let described = describe(&permission("glob", &["/etc/**"], metadata), None);
+    assert_eq!(names(&described), [".", "/etc"]);
     let unknown = describe(&permission("read", &["a"], json!({})), None);
     assert!(unknown.targets.is_empty());
 }
