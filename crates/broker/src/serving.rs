@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use countersign_core::actor::Actor;
-use countersign_core::grant::{Caller, Forbidden, Grant};
+use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::WorkspaceId;
 use countersign_core::session::Workspace;
 use countersign_store::{Record, StoreError};
@@ -35,11 +35,9 @@ impl Broker {
         path: &str,
         name: Option<&str>,
     ) -> Result<Workspace, BrokerError> {
-        self.require_list(caller)?;
         // Whoever may act in one workspace alone brings no other.
-        if caller.workspace().is_some() {
-            return Err(Forbidden::OtherWorkspace.into());
-        }
+        caller.require_everywhere(Grant::Administer)?;
+        self.require_list(caller)?;
         let path = folder(path, "path")?;
         let data = &self.settings.data_directory;
         let data = data.canonicalize().unwrap_or_else(|_| data.clone());

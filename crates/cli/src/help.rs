@@ -116,7 +116,8 @@ help!(
     /// `pair`.
     PAIR,
     "  countersign pair
-  countersign pair --name \"Ada's phone\" --role approver"
+  countersign pair --name \"Ada's phone\" --role approver
+  countersign pair --name Bob --role collaborator --workspace website"
 );
 help!(
     /// `rules`.

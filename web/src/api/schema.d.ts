@@ -2643,6 +2643,7 @@ export interface components {
             name: string;
             /** @description What the browser will be allowed to do. */
             role: components["schemas"]["Role"];
+            workspace?: components["schemas"]["WorkspaceId"] | null;
         };
         /** @description Where a browser wants to be told: its `PushSubscription`, as JSON. */
         NewPushSubscription: {
@@ -8570,6 +8571,22 @@ export interface operations {
             };
             /** @description A grant is missing, or the request came from a place that may not call. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
