@@ -20,10 +20,12 @@ use crate::exit::Failure;
 use crate::follow::Manner;
 
 mod address;
+mod fate;
 mod refusal;
 mod secret;
 mod socket;
 
+pub(crate) use fate::Fate;
 use secret::Secret;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -74,7 +76,12 @@ impl ConnectionOptions {
 #[derive(Debug, Clone)]
 enum Place {
     /// On this machine, through its socket.
-    Socket(ServerFile),
+    Socket {
+        /// Where its runtime file is.
+        folder: PathBuf,
+        /// What that says.
+        server: ServerFile,
+    },
     /// At an address, with or without a token.
     Address,
 }
@@ -116,12 +123,13 @@ impl Connection {
             (Some(url), _) => (Place::Address, address::read(url)?),
             (None, Some(_)) => (
                 Place::Address,
-                address::read(&find_server(surroundings)?.url)?,
+                address::read(&find_server(surroundings)?.1.url)?,
             ),
-            (None, None) => (
-                Place::Socket(find_server(surroundings)?),
-                "http://localhost".to_owned(),
-            ),
+            (None, None) => {
+                let (folder, server) = find_server(surroundings)?;
+                let place = Place::Socket { folder, server };
+                (place, "http://localhost".to_owned())
+            }
         };
         Ok(Self {
             http: OnceLock::new(),
@@ -139,9 +147,17 @@ impl Connection {
         Self::find(&self.options, &self.surroundings, &self.clock)
     }
 
+    /// What became of the server that this connection leads to, once it is known.
+    pub(crate) async fn fate(&self) -> Fate {
+        match &self.place {
+            Place::Socket { folder, server } => fate::of(folder, server).await,
+            Place::Address => Fate::Unknown,
+        }
+    }
+
     /// Whether the server is on this machine, so that its paths mean something here.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(self.place, Place::Socket(_))
+        matches!(self.place, Place::Socket { .. })
     }
 
     /// Whether the server's processes are this machine's, so that their numbers mean something there.
@@ -282,7 +298,7 @@ impl Connection {
         limit: Duration,
     ) -> anyhow::Result<String> {
         let exchanged = match &self.place {
-            Place::Socket(server) => {
+            Place::Socket { server, .. } => {
                 let exchanging = socket::exchange(&server.socket, (method, path), body);
                 tokio::time::timeout(limit, exchanging).await
             }
@@ -330,7 +346,7 @@ impl Connection {
     fn credentials(&self) -> refusal::Credentials<'_> {
         match (&self.token, &self.place) {
             (Some(token), _) => refusal::Credentials::Token { from: &token.from },
-            (None, Place::Socket(_)) => refusal::Credentials::Socket,
+            (None, Place::Socket { .. }) => refusal::Credentials::Socket,
             (None, Place::Address) => refusal::Credentials::Nothing,
         }
     }
@@ -340,12 +356,12 @@ impl Connection {
         match why {
             Unsent::NoServer(cause) => {
                 let sentence = match &self.place {
-                    Place::Socket(server) if server.process_is_alive() => format!(
+                    Place::Socket { server, .. } if server.process_is_alive() => format!(
                         "no server answers at {}, though process {} should",
                         server.socket.display(),
                         server.pid
                     ),
-                    Place::Socket(server) => format!(
+                    Place::Socket { server, .. } => format!(
                         "no server is running: the last one here, process {}, is gone",
                         server.pid
                     ),
@@ -425,7 +441,8 @@ fn unknown_answer(base: &str, status: StatusCode) -> anyhow::Error {
     )
 }
 
-fn find_server(surroundings: &Surroundings) -> anyhow::Result<ServerFile> {
+/// The server of this machine, and the folder with its runtime file.
+fn find_server(surroundings: &Surroundings) -> anyhow::Result<(PathBuf, ServerFile)> {
     let no_server = |sentence: String| anyhow::Error::new(Failure::NoServer(sentence));
     let data = surroundings.data.as_deref().ok_or_else(|| {
         no_server("no server is known: neither COUNTERSIGN_DATA nor HOME is set".to_owned())
@@ -438,12 +455,14 @@ fn find_server(surroundings: &Surroundings) -> anyhow::Result<ServerFile> {
     };
     let own = ServerFile::read(data).with_context(unreadable)?;
     if let Some(own) = own.as_ref().filter(|own| own.process_is_alive()) {
-        return Ok(own.clone());
+        return Ok((data.to_owned(), own.clone()));
     }
     match openwork_servers(data).as_slice() {
         // One that has ended is found to be gone when it is called.
-        [] => own.ok_or_else(|| no_server(format!("no server is running for {}", data.display()))),
-        [(_, server)] => Ok(server.clone()),
+        [] => own
+            .map(|own| (data.to_owned(), own))
+            .ok_or_else(|| no_server(format!("no server is running for {}", data.display()))),
+        [found] => Ok(found.clone()),
         several => {
             let folders: Vec<_> = several
                 .iter()
@@ -475,7 +494,7 @@ fn build_client(place: &Place, base: &str) -> anyhow::Result<reqwest::Client> {
     if address::is_loopback(base) {
         builder = builder.no_proxy();
     }
-    if let Place::Socket(server) = place {
+    if let Place::Socket { server, .. } = place {
         builder = builder.unix_socket(server.socket.as_path());
     }
     builder.build().context("failed to set up the HTTP client")

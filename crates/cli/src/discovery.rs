@@ -141,9 +141,9 @@ impl ServerFile {
         }
     }
 
-    /// Whether the process that it names is there.
+    /// Whether the process that it names is there and has not ended.
     pub fn process_is_alive(&self) -> bool {
-        i32::try_from(self.pid)
+        let exists = i32::try_from(self.pid)
             .ok()
             .and_then(rustix::process::Pid::from_raw)
             .is_some_and(|pid| {
@@ -152,8 +152,18 @@ impl ServerFile {
                     rustix::process::test_kill_process(pid),
                     Ok(()) | Err(rustix::io::Errno::PERM)
                 )
-            })
+            });
+        // One that nobody has reaped yet has ended all the same.
+        exists && process_state(self.pid) != Some('Z')
     }
+}
+
+/// The state of a process as the system writes it, such as `Z` for one that has ended; nothing where it does not tell.
+pub(crate) fn process_state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it may hold anything, a parenthesis too.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.trim_start().chars().next()
 }
 
 /// The servers that run and stand in for OpenWork's, each with its data directory.

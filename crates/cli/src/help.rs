@@ -11,7 +11,9 @@ Exit codes:
   5  no such ask, session, rule or token
   6  the ask is over without an answer; it is printed why
   7  no server is running
-The commands of jobs have 0, 1 and 2 alone: done, failed, still running";
+  8  the server was stopped, or was gone for a minute, while the command waited
+  9  the server is there and does not answer; its process is printed
+The commands of jobs have 0, 1, 2, 8 and 9 alone; 2 is still running";
 
 macro_rules! help {
     ($(#[$doc:meta])* $name:ident, $examples:literal) => {
@@ -20,7 +22,7 @@ macro_rules! help {
             "Examples:\n",
             $examples,
             "\n\nExit codes: 0 done, 1 failed, 2 usage, 3 somebody was first, 4 not allowed, 5 not found, \
-             6 over, 7 no server\n\
+             6 over, 7 no server, 8 the server left, 9 the server does not answer\n\
              An id may be cut to a beginning that no other has, or to its last 6 characters or more."
         );
     };
@@ -164,7 +166,7 @@ macro_rules! job_help {
             "Examples:\n",
             $examples,
             "\n\nExit codes: 0 done, 1 failed, 2 still running (`wait-and-result`, `watch`) or an id that can mean \
-             several (`status`)\n\
+             several (`status`), 8 the server left, 9 the server does not answer\n\
              An id may be cut to a beginning that no other has, and is known in every folder. If no server runs, one is \
              started in the background."
         );

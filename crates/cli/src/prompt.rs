@@ -80,7 +80,11 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Prompt) -> anyhow::Resul
     let follow = if arguments.detach {
         None
     } else {
-        Some(Follow::begin(&connection).await?)
+        Some(
+            Follow::begin(&connection)
+                .await?
+                .advising(go_on_in(session)),
+        )
     };
     let request = PromptRequest {
         text,
@@ -96,6 +100,14 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Prompt) -> anyhow::Resul
         Some(follow) => live::watch(call, &connection, follow, &taken, seen).await,
         None => detach(call, &taken),
     }
+}
+
+/// What to do if the server has left before the turn has ended.
+fn go_on_in(session: SessionId) -> String {
+    let session = short(session);
+    format!(
+        "What was said is kept. Start a server with `countersign up`; `countersign sessions` says how session {session} stands, and `countersign prompt --session {session} …` goes on"
+    )
 }
 
 fn detach(call: &mut Call<'_>, taken: &Reply<PromptTaken>) -> anyhow::Result<Exit> {

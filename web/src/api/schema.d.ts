@@ -324,7 +324,9 @@ export interface paths {
          * Follows what happens, as server-sent events.
          * @description The stream begins with `hello` and the number of the newest event. Events have their number as `id`,
          *     their type as `event` and an `Event` as `data`; words as they are said are `delta`, without an `id`.
-         *     `reset` says that events are missing: read everything again.
+         *     `reset` says that events are missing: read everything again. `goodbye` says that the server ends in order, and is the
+         *     last of a stream: its `reason` is `stopped` if somebody stopped it, or `idle` if it was started in the background and
+         *     nobody needs it.
          */
         get: operations["follow_events"];
         put?: never;
@@ -1854,6 +1856,11 @@ export interface components {
          * @enum {string}
          */
         Elsewhere: "engine" | "editor";
+        /**
+         * @description Why a server ends in order.
+         * @enum {string}
+         */
+        EndOfServer: "stopped" | "idle";
         /** @description An agent that a session can be begun with. */
         EngineOffer: {
             /** @description What to do before it can be used; empty if nothing is known to be missing. */
@@ -2123,6 +2130,16 @@ export interface components {
             patch: string;
             /** @description The file. */
             path: string;
+        };
+        /** @description The last of an event stream: the server ends in order. */
+        Goodbye: {
+            /** @description Why the server ends. */
+            reason: components["schemas"]["EndOfServer"];
+            /**
+             * Format: int64
+             * @description The number of the last event that the stream told of.
+             */
+            seq: number;
         };
         /**
          * @description One thing that a token can let its actor do.

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) const WORKSPACE: &str = "ws_01jc0000000000000000000001";
 pub(crate) const SESSION: &str = "session_01jc0000000000000000000001";
@@ -32,7 +33,7 @@ pub(crate) const TOKEN: &str = "cs_test";
 pub(crate) struct Memory {
     /// Answers that it got.
     pub(crate) answers: Mutex<Vec<(String, Value)>>,
-    /// What each connection to the event stream is told after hello; the last one is kept open.
+    /// What each connection to the event stream is told after hello; the last one is kept open until the server leaves.
     pub(crate) streams: Mutex<Vec<String>>,
     /// The `Last-Event-ID` of each connection to the event stream.
     pub(crate) cursors: Mutex<Vec<Option<String>>>,
@@ -40,6 +41,8 @@ pub(crate) struct Memory {
     pub(crate) prompted: Notify,
     /// The asks that fall when [`OPEN`] is denied.
     pub(crate) siblings: Mutex<Vec<&'static str>>,
+    /// Ends the event stream that is kept open.
+    pub(crate) left: CancellationToken,
     /// Whether the event stream waits for a prompt before it says anything.
     pub(crate) waits_for_prompt: Mutex<bool>,
 }
@@ -76,6 +79,14 @@ impl Fake {
         let routes = routes(&self.memory, false);
         self.tasks
             .spawn(async move { axum::serve(listener, routes).await.unwrap() });
+    }
+}
+
+impl Fake {
+    /// Is there no more, as one that was killed: only its runtime file is left.
+    pub(crate) async fn leave(mut self) {
+        self.tasks.shutdown().await;
+        self.memory.left.cancel();
     }
 }
 
@@ -333,7 +344,12 @@ async fn events(State(server): State<Server>, headers: HeaderMap) -> Response {
     };
     let begun = futures_util::stream::iter([hello]).chain(futures_util::stream::once(rest));
     let whole = if last {
-        begun.chain(futures_util::stream::pending()).boxed()
+        let left = server.memory.left.clone();
+        let end = futures_util::stream::once(async move {
+            left.cancelled().await;
+            Bytes::new()
+        });
+        begun.chain(end).boxed()
     } else {
         begun.boxed()
     };

@@ -17,6 +17,7 @@ use countersign_cli::{ClientCommand, Output, Surroundings, run_in};
 use serde_json::{Value, json};
 
 mod fake;
+mod waiting;
 
 use fake::{CLOSED, Fake, GONE, OPEN, TAKEN, delta, event};
 
@@ -84,15 +85,19 @@ impl Caller {
     }
 
     async fn run(&self, arguments: &[&str]) -> u8 {
+        let running = self.run_for_as_long_as_it_takes(arguments);
+        tokio::time::timeout(Duration::from_secs(30), running)
+            .await
+            .expect("a command ends in time")
+    }
+
+    async fn run_for_as_long_as_it_takes(&self, arguments: &[&str]) -> u8 {
         let Top::Client(command) = Program::try_parse_from([&["countersign"], arguments].concat())
             .unwrap()
             .command;
         let mut output =
             Output::plain(Box::new(self.stdout.clone()), Box::new(self.stderr.clone()));
-        let running = run_in(command, &self.surroundings, &mut output);
-        let exit = tokio::time::timeout(Duration::from_secs(30), running)
-            .await
-            .expect("a command ends in time");
+        let exit = run_in(command, &self.surroundings, &mut output).await;
         // Shown by the test runner when an assertion fails.
         eprintln!(
             "{arguments:?} ended with {exit:?}\n{}{}",

@@ -4,11 +4,11 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use countersign_testkit::eventually;
 use countersign_testkit::test_server::PATIENCE;
-use rustix::process::{Pid, getsid};
+use rustix::process::{Pid, Signal, getsid};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{ChildStdout, Command};
 
-use crate::place::{Place, end_of, is_there, server_of};
+use crate::place::{Place, end_of, is_there, server_of, signal};
 
 #[tokio::test]
 async fn ten_commands_at_once_start_one_server_and_lose_no_job() {
@@ -139,6 +139,50 @@ async fn whoever_waits_for_a_job_is_told_its_end_though_the_server_is_killed() {
         ended.stdout.contains("- **Status**: completed"),
         "{ended:?}"
     );
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_job_is_told_when_somebody_stops_the_server() {
+    let place = Place::new();
+    let id = place.begin(&[], "RUN echo hello").await;
+    place.until(&id, "waiting").await;
+    let waits: [&[&str]; 6] = [
+        &["wait-and-result", &id],
+        &["status", &id, "--wait"],
+        &["attach", &id],
+        &["logs", &id, "--follow"],
+        &["watch", &id],
+        &["watch", "--limit", "none"],
+    ];
+    let foreground = ["task", "--engine", "demo", "WAIT"];
+    let mut waiting: Vec<_> = waits
+        .iter()
+        .copied()
+        .chain([&foreground[..]])
+        .map(|arguments| (arguments, place.command(arguments).spawn().unwrap()))
+        .collect();
+    let server = place.server().expect("it serves");
+    // One each, and `attach` follows both the job and its turn.
+    place.until_waited_for(waiting.len() + 1).await;
+    for (arguments, child) in &mut waiting {
+        assert!(child.try_wait().unwrap().is_none(), "{arguments:?}");
+    }
+    signal(server, Signal::TERM);
+    for (arguments, child) in waiting {
+        let ended = end_of(child, arguments).await;
+        ended.expect_code(8);
+        assert!(ended.stderr.contains("the server was stopped"), "{ended:?}");
+        assert!(!ended.stderr.contains("Started a server"), "{ended:?}");
+    }
+    eventually(PATIENCE, "the server ends", async || {
+        (!is_there(server)).then_some(())
+    })
+    .await;
+    assert_eq!(place.server(), None, "nobody starts another");
+    // What they were advised to do says what became of it.
+    let told = place.run(&["status", &id]).await;
+    told.expect_success();
+    assert!(told.stdout.contains("Countersign was stopped"), "{told:?}");
 }
 
 #[tokio::test]

@@ -165,6 +165,7 @@ impl Foreign {
     }
 
     /// What a field of a request would say to name something of the other workspace; nothing if it names no such thing.
+    #[expect(clippy::too_many_lines, reason = "a word for each field")]
     fn named(&self, operation: &str, field: &str) -> Vec<Value> {
         match (operation, field) {
             // What an engine calls a session is not what it is called here, and the caller's own word for its jobs is
@@ -180,9 +181,10 @@ impl Foreign {
                 json!({ "job": self.job }),
                 json!({ "session": self.session }),
             ],
-            ("hand_in_job" | "retry_job", "id") => vec![json!(self.job)],
             ("list_asks", "before") => vec![json!(self.ask)],
-            ("list_jobs", "before") => vec![json!(self.job)],
+            ("hand_in_job" | "retry_job", "id") | ("list_jobs", "before") => {
+                vec![json!(self.job)]
+            }
             (
                 _,
                 "access"

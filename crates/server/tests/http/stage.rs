@@ -41,7 +41,8 @@ pub(crate) struct Stage {
     run: RunId,
     /// The folder of a workspace that came later.
     _folder: Option<TempDir>,
-    _held: Arc<Held>,
+    #[expect(dead_code, reason = "it ends with the last stage")]
+    held: Arc<Held>,
 }
 
 /// What ends with the last stage of a server.
@@ -120,7 +121,7 @@ impl Stage {
             tasks,
             run,
             _folder: None,
-            _held: Arc::new(Held {
+            held: Arc::new(Held {
                 _directory: directory,
                 shutdown: server_end,
             }),
@@ -155,7 +156,7 @@ impl Stage {
             tasks: self.tasks.clone(),
             run: run.unwrap().id,
             _folder: Some(folder),
-            _held: Arc::clone(&self._held),
+            held: Arc::clone(&self.held),
         }
     }
 

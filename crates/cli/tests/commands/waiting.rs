@@ -1,0 +1,60 @@
+//! Commands that wait for what happens end when there is no server that could tell them.
+
+use crate::fake::Fake;
+use crate::{Caller, until};
+
+/// What a stream ends with when somebody stops the server.
+const STOPPED: &str = "event: goodbye\ndata: {\"seq\":5,\"reason\":\"stopped\"}\n\n";
+
+#[tokio::test]
+async fn a_command_that_waits_ends_when_somebody_stops_the_server() {
+    for (arguments, advice) in [
+        (&["inbox", "--watch"][..], "countersign up"),
+        (
+            &["prompt", "hello"][..],
+            "countersign prompt --session 000001",
+        ),
+    ] {
+        let data = tempfile::tempdir().unwrap();
+        let mut fake = Fake::new();
+        fake.on_socket(data.path());
+        *fake.memory.streams.lock().unwrap() = vec![STOPPED.to_owned()];
+        let caller = Caller::in_directory(data.path());
+        assert_eq!(caller.run(arguments).await, 8);
+        let said = caller.stderr.text();
+        assert!(said.contains("the server was stopped"), "{said}");
+        assert!(said.contains(advice), "{said}");
+        let streams = fake.memory.cursors.lock().unwrap().len();
+        assert_eq!(streams, 1, "it is not tried again");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_waits_ends_after_a_minute_without_a_server() {
+    for arguments in [&["inbox", "--watch"][..], &["prompt", "hello"][..]] {
+        let data = tempfile::tempdir().unwrap();
+        let mut fake = Fake::new();
+        fake.on_socket(data.path());
+        let memory = std::sync::Arc::clone(&fake.memory);
+        let caller = Caller::in_directory(data.path());
+        let running = caller.run_for_as_long_as_it_takes(arguments);
+        let killing = async {
+            let is_followed = || memory.cursors.lock().unwrap().len() == 1;
+            until("the command follows", is_followed).await;
+            fake.leave().await;
+            until("the loss is told", || {
+                caller.stderr.text().contains("Disconnected")
+            })
+            .await;
+            tokio::time::pause();
+            tokio::time::Instant::now()
+        };
+        let (exit, lost_at) = tokio::join!(running, killing);
+        assert_eq!(exit, 8);
+        let waited = lost_at.elapsed().as_secs();
+        assert!((55..=75).contains(&waited), "it waited {waited} s");
+        let said = caller.stderr.text();
+        assert!(said.contains("none has answered for 60 s"), "{said}");
+        tokio::time::resume();
+    }
+}
