@@ -2686,6 +2686,11 @@ export interface components {
         /** @description Starts a session. */
         NewSession: {
             /**
+             * @description Where as well: the workspace around this folder. The owner at the server's machine has a folder served that is in
+             *     none, from then on; for everybody else it is refused.
+             */
+            directory?: string | null;
+            /**
              * @description What the engine calls an earlier session, as `/api/v1/engines/{name}/sessions` lists it: that one is taken up,
              *     with what was said in it, instead of a new one. One that is known here already is given back as it is.
              */

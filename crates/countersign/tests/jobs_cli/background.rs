@@ -211,3 +211,40 @@ async fn the_companions_variable_names_the_state_and_no_other_programs_directory
     assert!(place.server().is_some());
     assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 0);
 }
+
+#[tokio::test]
+async fn a_folder_in_which_something_was_done_is_served_after_a_restart_under_its_name() {
+    let place = Place::new();
+    let id = place.begin(&[], "SAY hello").await;
+    place.run(&["wait-and-result", &id]).await.expect_success();
+    // A prompt in a folder that is not served is said in that folder, and in no other.
+    let prompt = ["prompt", "--engine", "demo", "SAY hello"];
+    let prompted = place.run_in("elsewhere", &prompt).await;
+    prompted.expect_success();
+    assert!(prompted.stderr.contains("/elsewhere"), "{prompted:?}");
+    let own = place
+        .run_in("home", &["prompt", "--continue", "SAY hello"])
+        .await;
+    own.expect_code(5);
+    assert!(own.stderr.contains("/home lies in no workspace"), "{own:?}");
+
+    let first = place.server().expect("it serves");
+    signal(first, Signal::TERM);
+    eventually(PATIENCE, "the server ends", async || {
+        (!is_there(first)).then_some(())
+    })
+    .await;
+    let again = ["prompt", "--continue", "SAY hello again"];
+    place.job(&id).await;
+    place.run_in("elsewhere", &again).await.expect_success();
+    let repo = place.path("repo").canonicalize().unwrap();
+    assert_eq!(
+        place.job(&id).await["workspaceRoot"],
+        repo.to_str().unwrap()
+    );
+    for folder in ["repo", "elsewhere"] {
+        let audit = place.run(&["audit", "list", "--workspace", folder]).await;
+        audit.expect_success();
+        assert!(audit.stdout.contains("workspace.serve"), "{audit:?}");
+    }
+}

@@ -41,7 +41,6 @@ pub(crate) struct Stage {
     run: RunId,
     /// The folder of a workspace that came later.
     _folder: Option<TempDir>,
-    #[expect(dead_code, reason = "it ends with the last stage")]
     held: Arc<Held>,
 }
 
