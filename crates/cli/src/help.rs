@@ -60,10 +60,11 @@ help!(
 help!(
     /// `answer`.
     ANSWER,
-    "  countersign answer k3v9qa sqlite                a question of one part
-  countersign answer k3v9qa red blue              several choices of its one part, where it takes them
-  countersign answer k3v9qa sqlite \"my own words\" a question of two parts, one answer for each
-  countersign answer k3v9qa --part 1=sqlite --part 2=red --part 2=blue
+    "  countersign answer k3v9qa 2                     the second choice of a question of one part
+  countersign answer k3v9qa sqlite                a choice by what it says
+  countersign answer k3v9qa 1 3                   several choices of its one part, or one for each of two parts
+  countersign answer k3v9qa --part 1=sqlite --part 2=1 --part 2=3
+  countersign answer k3v9qa --text \"my own words\"
   countersign answer k3v9qa --option once         an option of the engine's, by its id"
 );
 help!(

@@ -2,11 +2,13 @@
 //!
 //! A terminal state never changes.
 
+mod choosing;
 mod door;
 mod state;
 mod subject;
 mod withdrawal;
 
+pub use choosing::NoChoice;
 pub use door::Door;
 pub use state::{AskPhase, AskState, Refusal, Step};
 pub use subject::{OfferedOption, OptionKind, Question, QuestionOption, Shown, Subject};

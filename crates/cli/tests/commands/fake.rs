@@ -26,6 +26,8 @@ pub(crate) const OPEN: &str = "ask_01jc00000000000000000pen01";
 pub(crate) const TAKEN: &str = "ask_01jc0000000000000000taken1";
 pub(crate) const GONE: &str = "ask_01jc0000000000000000g0ne01";
 pub(crate) const CLOSED: &str = "ask_01jc0000000000000000c0de01";
+/// A question of one part with three choices.
+pub(crate) const QUESTION: &str = "ask_01jc0000000000000000qest01";
 pub(crate) const TOKEN: &str = "cs_test";
 
 /// What the server remembers and is going to say.
@@ -147,6 +149,13 @@ pub(crate) fn ask(id: &str, state: &str) -> Value {
         "digest": "ab".repeat(32), "likeness": "cd".repeat(32), "state": state, "siblings": [],
         "may_answer": state == "open",
     });
+    if id == QUESTION {
+        let option = |label: &str| json!({"label": label, "description": ""});
+        ask["subject"] = json!({"kind": "question", "questions": [{
+            "header": "Store", "question": "Which database?", "multiple": false,
+            "options": [option("sqlite"), option("postgres"), option("neither")],
+        }]});
+    }
     if matches!(state, "answered" | "delivered") {
         ask["answer"] = json!({
             "answer": "deny", "reason": "not on my watch", "surface": "web",
@@ -225,6 +234,9 @@ async fn list(
 
 async fn show(State(server): State<Server>, Path(id): Path<AskId>) -> Response {
     let id = id.to_string();
+    if id == QUESTION {
+        return axum::Json(ask(&id, "open")).into_response();
+    }
     let Some(state) = known().get(id.as_str()).copied() else {
         return not_found();
     };
@@ -238,6 +250,14 @@ async fn show(State(server): State<Server>, Path(id): Path<AskId>) -> Response {
 async fn answer(State(server): State<Server>, Path(id): Path<AskId>, body: Bytes) -> Response {
     let id = id.to_string();
     let body: Value = serde_json::from_slice(&body).unwrap();
+    if id == QUESTION && body["answer"] != "choices" {
+        return error(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "unprocessable",
+            "a question is answered with `choices`, or with `deny`",
+            &json!({}),
+        );
+    }
     server
         .memory
         .answers
@@ -245,7 +265,7 @@ async fn answer(State(server): State<Server>, Path(id): Path<AskId>, body: Bytes
         .unwrap()
         .push((id.clone(), body));
     match id.as_str() {
-        OPEN => axum::Json(ask(&id, "answered")).into_response(),
+        OPEN | QUESTION => axum::Json(ask(&id, "answered")).into_response(),
         TAKEN => error(
             StatusCode::CONFLICT,
             "already_answered",
