@@ -21,6 +21,7 @@ use crate::follow::Manner;
 
 mod address;
 mod fate;
+mod health;
 mod refusal;
 mod secret;
 mod socket;
@@ -83,7 +84,10 @@ enum Place {
         server: ServerFile,
     },
     /// At an address, with or without a token.
-    Address,
+    Address {
+        /// What is known of it, if it is this machine's own.
+        server: Option<ServerFile>,
+    },
 }
 
 /// A way to the server.
@@ -120,11 +124,13 @@ impl Connection {
     ) -> anyhow::Result<Self> {
         let token = secret::find(options, surroundings)?;
         let (place, base) = match (&options.url, &token) {
-            (Some(url), _) => (Place::Address, address::read(url)?),
-            (None, Some(_)) => (
-                Place::Address,
-                address::read(&find_server(surroundings)?.1.url)?,
-            ),
+            (Some(url), _) => (Place::Address { server: None }, address::read(url)?),
+            (None, Some(_)) => {
+                let (_, server) = find_server(surroundings)?;
+                let base = address::read(&server.url)?;
+                let server = Some(server);
+                (Place::Address { server }, base)
+            }
             (None, None) => {
                 let (folder, server) = find_server(surroundings)?;
                 let place = Place::Socket { folder, server };
@@ -151,7 +157,7 @@ impl Connection {
     pub(crate) async fn fate(&self) -> Fate {
         match &self.place {
             Place::Socket { folder, server } => fate::of(folder, server).await,
-            Place::Address => Fate::Unknown,
+            Place::Address { .. } => Fate::Unknown,
         }
     }
 
@@ -265,8 +271,9 @@ impl Connection {
         if let Some(cursor) = cursor {
             request = request.header("last-event-id", cursor.to_string());
         }
-        let sent = request.send().await;
-        let response = sent.map_err(|error| self.unsent(error.into()))?;
+        let sending = async { request.send().await.map_err(Unsent::from) };
+        let sent = self.unless_silent(sending).await;
+        let response = sent.map_err(|unsent| self.unsent(unsent))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -300,19 +307,52 @@ impl Connection {
         let exchanged = match &self.place {
             Place::Socket { server, .. } => {
                 let exchanging = socket::exchange(&server.socket, (method, path), body);
-                tokio::time::timeout(limit, exchanging).await
+                self.unless_silent(within(limit, exchanging)).await
             }
-            Place::Address => {
+            Place::Address { .. } => {
                 let request = self.request(method, path)?;
-                tokio::time::timeout(limit, over_network(request, body)).await
+                let exchanging = over_network(request, body);
+                self.unless_silent(within(limit, exchanging)).await
             }
         };
-        let exchanged = exchanged.unwrap_or(Err(Unsent::TooLate));
         let (status, text) = exchanged.map_err(|unsent| self.unsent(unsent))?;
         if status.is_success() {
             return Ok(text);
         }
         Err(self.refused(status, text))
+    }
+
+    /// Does `work`, unless the server turns out to be there and not to answer; then there is nothing to wait for. Every
+    /// request to a server of this machine goes through here.
+    async fn unless_silent<T>(
+        &self,
+        work: impl Future<Output = Result<T, Unsent>>,
+    ) -> Result<T, Unsent> {
+        let Some(server) = self.own_server() else {
+            return work.await;
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = health::until_silent(&server.socket, health::OF_A_REQUEST) => Err(Unsent::Silent),
+        }
+    }
+
+    /// Waits until the server of this machine turns out not to answer while its events are followed, and says so.
+    pub(crate) async fn silence(&self) -> anyhow::Error {
+        match self.own_server() {
+            Some(server) => health::until_silent(&server.socket, health::OF_A_STREAM).await,
+            None => std::future::pending().await,
+        }
+        self.unsent(Unsent::Silent)
+    }
+
+    /// The server, if it is this machine's.
+    fn own_server(&self) -> Option<&ServerFile> {
+        match &self.place {
+            Place::Socket { server, .. } => Some(server),
+            Place::Address { server } => server.as_ref(),
+        }
     }
 
     fn request(&self, method: Method, path: &str) -> anyhow::Result<reqwest::RequestBuilder> {
@@ -347,7 +387,7 @@ impl Connection {
         match (&self.token, &self.place) {
             (Some(token), _) => refusal::Credentials::Token { from: &token.from },
             (None, Place::Socket { .. }) => refusal::Credentials::Socket,
-            (None, Place::Address) => refusal::Credentials::Nothing,
+            (None, Place::Address { .. }) => refusal::Credentials::Nothing,
         }
     }
 
@@ -365,10 +405,14 @@ impl Connection {
                         "no server is running: the last one here, process {}, is gone",
                         server.pid
                     ),
-                    Place::Address => format!("no server answers at {}: {cause}", self.base),
+                    Place::Address { .. } => format!("no server answers at {}: {cause}", self.base),
                 };
                 Failure::NoServer(sentence).into()
             }
+            Unsent::Silent => match self.own_server() {
+                Some(server) => Failure::ServerSilent(health::sentence(server)).into(),
+                None => anyhow::anyhow!("the server does not answer"),
+            },
             Unsent::TooLate => {
                 anyhow::anyhow!("the server did not answer in time; try again")
             }
@@ -386,6 +430,8 @@ enum Unsent {
     NoServer(String),
     /// The answer was not there in time.
     TooLate,
+    /// The server is there and does not even say that it lives.
+    Silent,
     /// Something came between.
     Broken(anyhow::Error),
 }
@@ -400,6 +446,14 @@ impl From<reqwest::Error> for Unsent {
             Self::Broken(anyhow::Error::new(error.without_url()))
         }
     }
+}
+
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, Unsent>>,
+) -> Result<T, Unsent> {
+    let done = tokio::time::timeout(limit, work).await;
+    done.unwrap_or(Err(Unsent::TooLate))
 }
 
 /// One request over a network.

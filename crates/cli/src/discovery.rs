@@ -158,6 +158,21 @@ impl ServerFile {
     }
 }
 
+/// Whether somebody listens at `socket`. It never waits: a server that is stopped takes connections until no more fit, and
+/// then none.
+pub(crate) fn is_listened_at(socket: &Path) -> bool {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect};
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let opened = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+    let (Ok(opened), Ok(address)) = (opened, SocketAddrUnix::new(socket)) else {
+        return false;
+    };
+    matches!(
+        connect(&opened, &address),
+        Ok(()) | Err(rustix::io::Errno::AGAIN)
+    )
+}
+
 /// The state of a process as the system writes it, such as `Z` for one that has ended; nothing where it does not tell.
 pub(crate) fn process_state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -114,7 +114,11 @@ impl Follow {
                 }
                 continue;
             };
-            match frames.next().await {
+            let heard = tokio::select! {
+                heard = frames.next() => heard,
+                error = self.connection.silence() => return Err(error),
+            };
+            match heard {
                 Some(Ok(frame)) => {
                     if let Some(news) = self.read(&frame)? {
                         return Ok(news);
@@ -166,7 +170,9 @@ impl Follow {
                 self.lost = None;
                 Ok(true)
             }
-            Err(error) if Exit::of(&error) == Exit::NotAllowed => Err(error),
+            Err(error) if matches!(Exit::of(&error), Exit::NotAllowed | Exit::ServerSilent) => {
+                Err(error)
+            }
             Err(_) => {
                 self.pause = (self.pause * 2).min(LONGEST_PAUSE);
                 self.retry_at = Instant::now() + self.pause;

@@ -2,11 +2,10 @@
 //!
 //! A server that ends in order takes its runtime file back; one that is killed leaves it behind.
 
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::discovery::ServerFile;
+use crate::discovery::{ServerFile, is_listened_at};
 
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -30,7 +29,7 @@ pub(super) async fn of(folder: &Path, server: &ServerFile) -> Fate {
         match ServerFile::read(folder) {
             Ok(None) => return Fate::Ended,
             Ok(Some(found)) if found != *server => return Fate::Served,
-            Ok(Some(_)) if UnixStream::connect(&server.socket).is_ok() => return Fate::Served,
+            Ok(Some(_)) if is_listened_at(&server.socket) => return Fate::Served,
             Ok(Some(_)) | Err(_) if !server.process_is_alive() => return Fate::Killed,
             Ok(Some(_)) | Err(_) => tokio::time::sleep(LOOK).await,
         }

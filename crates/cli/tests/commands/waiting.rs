@@ -1,6 +1,6 @@
 //! Commands that wait for what happens end when there is no server that could tell them.
 
-use crate::fake::Fake;
+use crate::fake::{Fake, write_server_file};
 use crate::{Caller, until};
 
 /// What a stream ends with when somebody stops the server.
@@ -56,5 +56,37 @@ async fn a_command_that_waits_ends_after_a_minute_without_a_server() {
         let said = caller.stderr.text();
         assert!(said.contains("none has answered for 60 s"), "{said}");
         tokio::time::resume();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_there_and_does_not_answer_is_told_of_with_its_process() {
+    let data = tempfile::tempdir().unwrap();
+    // It takes connections, as a stopped process does, and says nothing.
+    let _listener = std::os::unix::net::UnixListener::bind(data.path().join("countersign.sock"));
+    write_server_file(data.path());
+    let pid = std::process::id().to_string();
+    for arguments in [
+        &["inbox"][..],
+        &["inbox", "--watch"][..],
+        &["prompt", "hello"][..],
+        &["sessions"][..],
+        &["token", "list"][..],
+        &["status"][..],
+        &["task", "--background", "hello"][..],
+        &["wait-and-result", "task-a-b"][..],
+        &["doctor"][..],
+    ] {
+        let mut caller = Caller::in_directory(data.path());
+        caller.surroundings.directory = Some(data.path().to_owned());
+        let begun = tokio::time::Instant::now();
+        let exit = caller.run_for_as_long_as_it_takes(arguments).await;
+        assert_eq!(exit, 9, "{arguments:?}");
+        let took = begun.elapsed().as_secs();
+        assert!(took <= 10, "{arguments:?} took {took} s");
+        let said = caller.stdout.text() + &caller.stderr.text();
+        assert!(said.contains("the server does not answer"), "{said}");
+        assert!(said.contains(&format!("process {pid} ")), "{said}");
+        assert!(said.contains(&format!("kill {pid}")), "{said}");
     }
 }

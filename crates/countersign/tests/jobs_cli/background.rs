@@ -248,3 +248,34 @@ async fn a_folder_in_which_something_was_done_is_served_after_a_restart_under_it
         assert!(audit.stdout.contains("workspace.serve"), "{audit:?}");
     }
 }
+
+#[tokio::test]
+async fn a_server_that_is_stopped_by_a_signal_is_named_by_every_command() {
+    let place = Place::new();
+    let id = place.begin(&[], "WAIT").await;
+    let server = place.server().expect("it serves");
+    let wait = ["wait-and-result", &id];
+    let waiting = place.command(&wait).spawn().unwrap();
+    place.until_waited_for(1).await;
+    signal(server, Signal::STOP);
+    let commands: [&[&str]; 4] = [
+        &["status"],
+        &["doctor"],
+        &["task", "--engine", "demo", "--background", "SAY hello"],
+        &["inbox"],
+    ];
+    let begun = commands.map(|arguments| (arguments, place.command(arguments).spawn().unwrap()));
+    for (arguments, child) in begun.into_iter().chain([(&wait[..], waiting)]) {
+        let ended = end_of(child, arguments).await;
+        ended.expect_code(9);
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(
+            said.contains(&format!("process {server} is stopped")),
+            "{said}"
+        );
+        assert!(said.contains(&format!("kill -CONT {server}")), "{said}");
+    }
+    signal(server, Signal::CONT);
+    place.run(&["cancel", &id]).await.expect_success();
+    assert_eq!(place.server(), Some(server), "it goes on");
+}
