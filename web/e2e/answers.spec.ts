@@ -103,6 +103,7 @@ test("a question is answered by the number of an option, with the keyboard alone
   await expect(ask.getByRole("radio", { checked: true })).toHaveCount(0);
   await page.keyboard.press("2");
   await expect(ask.getByLabel("Beans")).toBeChecked();
+  await expect(button(ask, "Send answer")).not.toHaveAttribute("aria-disabled", "true");
   await page.keyboard.press("a");
   await expect(ask).toContainText("Delivered");
   await expect(said(page, "Noted.")).toBeVisible();
