@@ -93,6 +93,22 @@ test("a question is answered with an option, and with own words", async ({ visit
   await expect.poll(() => server.modelWasSent("Prune the pear tree")).toBe(true);
 });
 
+test("a question is answered by the number of an option, with the keyboard alone", async ({ visit }) => {
+  const page = await visit();
+  await begin(page, "TOOL question: Which bed first? | Roses | Beans", "FINAL Noted.");
+  const ask = askWith(page, "Which bed first?");
+  await expect(ask).toBeVisible();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("9");
+  await expect(ask.getByRole("radio", { checked: true })).toHaveCount(0);
+  await page.keyboard.press("2");
+  await expect(ask.getByLabel("Beans")).toBeChecked();
+  await expect(button(ask, "Send answer")).not.toHaveAttribute("aria-disabled", "true");
+  await page.keyboard.press("a");
+  await expect(ask).toContainText("Delivered");
+  await expect(said(page, "Noted.")).toBeVisible();
+});
+
 test("a change to a file is shown as a diff before it is made", async ({ visit, server }) => {
   server.writeFile("beds.txt", "roses\nbeans\npeas\n");
   const page = await visit();

@@ -19,6 +19,7 @@ mod schedule;
 mod search;
 mod session;
 mod settings;
+mod stream;
 mod token;
 mod workspace;
 
@@ -53,6 +54,7 @@ pub use session::{
     TakeBackRequest,
 };
 pub use settings::{SetRequest, SettingSet, SettingsView};
+pub use stream::{EndOfServer, Goodbye};
 pub use token::{
     Me, NewPairing, NewRule, NewToken, PairRequest, Paired, PairingView, RuleEnd, RuleList,
     RulePreview, RulePreviewRequest, RuleSample, TokenList, TokenMade,

@@ -59,6 +59,10 @@ pub struct NewSession {
     /// Where; the server's first workspace if it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceId>,
+    /// Where as well: the workspace around this folder. The owner at the server's machine has a folder served that is in
+    /// none, from then on; for everybody else it is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// With which engine: `opencode`, or the name of an agent as `/api/v1/engines` lists it; the workspace's own, or
     /// the agent that is configured or installed, if it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,7 @@ pub struct NewToken {
     pub name: String,
     /// What it may do.
     pub role: Role,
-    /// The one workspace it is for; all of them if it is not said.
+    /// The one workspace it is for; all that the caller has if it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceId>,
     /// How long it lives, in seconds; 90 days if it is not said.
@@ -78,6 +78,9 @@ pub struct NewPairing {
     pub name: String,
     /// What the browser will be allowed to do.
     pub role: Role,
+    /// The one workspace it is for; all that the caller has if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceId>,
 }
 
 /// A one-time code.

@@ -421,22 +421,31 @@ impl Bridge {
     }
 }
 
-/// The choice that the words of a command make of an ask: the number of an option, or the words of an answer.
+/// The choice that the words of a command make of an ask: the number of an option, or the words of an answer. A number that
+/// is no choice answers nothing.
 pub(crate) fn choice_of_words(ask: &Ask, words: &str) -> Option<Choice> {
     let offers = card::offers(ask);
     if let Ok(number) = words.parse::<usize>() {
-        let n = number.checked_sub(1)?;
-        return offers.into_iter().nth(n).map(|offer| offer.choice);
+        let offer = number.checked_sub(1).and_then(|n| offers.get(n));
+        if offer.is_some() || !takes_numbers_as_words(ask) {
+            return offer.map(|offer| offer.choice.clone());
+        }
     }
     match &ask.subject {
         Subject::Question { questions } if !words.is_empty() => {
-            let parts: Vec<Vec<String>> = if questions.len() == 1 {
-                vec![vec![words.to_owned()]]
-            } else {
-                let parts = words.split('|').map(|part| vec![part.trim().to_owned()]);
-                parts.collect()
+            let parts: Vec<&str> = match questions.as_slice() {
+                [_] => vec![words],
+                _ => words.split('|').map(str::trim).collect(),
             };
-            Some(Choice::Choices { choices: parts })
+            let said = |(n, part): (usize, &&str)| {
+                let chosen = questions.get(n).map(|question| question.choose(part));
+                match chosen.transpose().ok()?.flatten() {
+                    Some(labels) => Some(labels),
+                    None => Some(vec![(*part).to_owned()]),
+                }
+            };
+            let choices: Option<Vec<_>> = parts.iter().enumerate().map(said).collect();
+            choices.map(|choices| Choice::Choices { choices })
         }
         Subject::Question { .. } => None,
         Subject::Permission { .. } | Subject::WorkspaceWrite { .. } => {
@@ -451,6 +460,16 @@ pub(crate) fn choice_of_words(ask: &Ask, words: &str) -> Option<Choice> {
             let mut offers = offers.into_iter().map(|offer| offer.choice);
             words.is_empty().then(|| offers.find(is_once)).flatten()
         }
+    }
+}
+
+/// Whether a number that is none of the offers can be an answer: where a question suggests nothing.
+fn takes_numbers_as_words(ask: &Ask) -> bool {
+    match &ask.subject {
+        Subject::Question { questions } => {
+            matches!(questions.as_slice(), [only] if only.options.is_empty())
+        }
+        Subject::Permission { .. } | Subject::WorkspaceWrite { .. } => false,
     }
 }
 

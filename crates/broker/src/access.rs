@@ -68,6 +68,17 @@ pub struct NewTokenWish {
     pub life: Option<Duration>,
 }
 
+/// A browser that somebody wishes to let in.
+#[derive(Debug, Clone)]
+pub struct PairingWish {
+    /// What people will call whoever uses it.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// The one workspace it is for.
+    pub workspace: Option<WorkspaceId>,
+}
+
 impl Broker {
     /// Lets in whoever holds `secret`, if it is a good token of that kind.
     pub async fn admit(
@@ -115,13 +126,15 @@ impl Broker {
         Caller::new(actor, Role::Agent.grants(), None, Surface::Api)
     }
 
-    /// Makes a token and returns its secret, which is shown this once.
+    /// Makes a token and returns its secret, which is shown this once. Whoever is limited to one workspace makes tokens
+    /// for that one alone.
     pub async fn make_token(
         &self,
         caller: &Caller,
         wish: NewTokenWish,
     ) -> Result<(Token, String), BrokerError> {
         caller.require(Grant::Administer)?;
+        let workspace = caller.reach(wish.workspace)?;
         let now = self.clock.now();
         let name = checked_name(wish.name)?;
         let life = wish.life.unwrap_or(TOKEN_LIFE);
@@ -131,7 +144,7 @@ impl Broker {
                 problem: "must be at least one second and at most ten years".to_owned(),
             });
         }
-        if let Some(workspace) = wish.workspace {
+        if let Some(workspace) = workspace {
             self.supervisor(workspace)?;
         }
         let secret = format!("cs_{}", random_digits());
@@ -141,7 +154,7 @@ impl Broker {
             kind: TokenKind::Bearer,
             actor_kind: wish.role.actor_kind(),
             grants: wish.role.grants(),
-            workspace: wish.workspace,
+            workspace,
             device: None,
             expires_at: Some(now.after(life)),
         };
@@ -149,7 +162,7 @@ impl Broker {
         Ok((token, secret))
     }
 
-    /// Takes up a token that is to be valid until it is taken back, and whose secret the caller's surface made: at least
+    /// Takes up a token for the whole server that is to be valid until it is taken back, and whose secret the caller's surface made: at least
     /// 128 random bits.
     pub async fn take_up_token(
         &self,
@@ -158,7 +171,7 @@ impl Broker {
         role: Role,
         secret: &str,
     ) -> Result<Token, BrokerError> {
-        caller.require(Grant::Administer)?;
+        caller.require_everywhere(Grant::Administer)?;
         let token = NewToken {
             hash: Digest::of_bytes(secret.as_bytes()),
             name: checked_name(name)?,
@@ -173,10 +186,11 @@ impl Broker {
         Ok(self.store.add_token(token, caller.actor(), now).await?)
     }
 
-    /// Every token, without its secret.
+    /// Every token within the caller's limits, without its secret.
     pub async fn tokens(&self, caller: &Caller) -> Result<Vec<Token>, BrokerError> {
         caller.require(Grant::Administer)?;
         let mut tokens = self.store.tokens().await?;
+        tokens.retain(|token| caller.covers(token.workspace));
         for token in &mut tokens {
             token.seen_at = token.seen_at.max(self.sightings.of(token.id));
         }
@@ -186,12 +200,15 @@ impl Broker {
     /// Takes a token back.
     pub async fn revoke_token(&self, caller: &Caller, id: TokenId) -> Result<(), BrokerError> {
         caller.require(Grant::Administer)?;
-        if !self
-            .store
-            .revoke_token(id, caller.actor(), self.clock.now())
-            .await?
-        {
-            return Err(BrokerError::missing("token", id));
+        let missing = || BrokerError::missing("token", id);
+        let token = self.store.token(id).await?;
+        // What a caller may not see does not exist for it.
+        token
+            .filter(|token| caller.covers(token.workspace))
+            .ok_or_else(missing)?;
+        let now = self.clock.now();
+        if !self.store.revoke_token(id, caller.actor(), now).await? {
+            return Err(missing());
         }
         Ok(())
     }
@@ -205,15 +222,20 @@ impl Broker {
         Ok(())
     }
 
-    /// Makes a one-time code with which a browser can pair, and says until when it can.
+    /// Makes a one-time code with which a browser can pair, and says until when it can. Whoever is limited to one
+    /// workspace lets browsers into that one alone.
     pub async fn make_pairing(
         &self,
         caller: &Caller,
-        name: String,
-        role: Role,
+        wish: PairingWish,
     ) -> Result<(String, Timestamp), BrokerError> {
         caller.require(Grant::Administer)?;
-        let name = checked_name(name)?;
+        let workspace = caller.reach(wish.workspace)?;
+        if let Some(workspace) = workspace {
+            self.supervisor(workspace)?;
+        }
+        let name = checked_name(wish.name)?;
+        let role = wish.role;
         if role.actor_kind() == ActorKind::Agent {
             return Err(BrokerError::Invalid {
                 field: "role",
@@ -226,6 +248,7 @@ impl Broker {
             hash: Digest::of_bytes(code.as_bytes()),
             name,
             role,
+            workspace,
             expires_at: now.after(CODE_LIFE),
         };
         self.store

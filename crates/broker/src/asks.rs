@@ -61,7 +61,7 @@ impl Broker {
 
     /// How many asks are open in all workspaces.
     pub async fn count_open_asks(&self, caller: &Caller) -> Result<i64, BrokerError> {
-        caller.require(Grant::Read)?;
+        caller.require_everywhere(Grant::Read)?;
         Ok(self.store.count_all_open_asks().await?)
     }
 

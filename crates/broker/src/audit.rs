@@ -20,10 +20,7 @@ impl Broker {
         after: i64,
         limit: i64,
     ) -> Result<Vec<AuditEntry>, BrokerError> {
-        let workspace = match workspace.or(caller.workspace()) {
-            Some(workspace) => workspace,
-            None => self.first_workspace()?,
-        };
+        let workspace = self.meant_workspace(caller, workspace)?;
         caller.require_in(Grant::Administer, workspace)?;
         Ok(self.store.audit(workspace, after, limit).await?)
     }

@@ -54,10 +54,7 @@ impl Broker {
         wish: AuditWish,
         limit: usize,
     ) -> Result<AuditPage, BrokerError> {
-        let workspace = match wish.workspace.or(caller.workspace()) {
-            Some(workspace) => workspace,
-            None => self.first_workspace()?,
-        };
+        let workspace = self.meant_workspace(caller, wish.workspace)?;
         caller.require_in(Grant::Administer, workspace)?;
         let chains = self.store.chains().await?;
         let length = chains

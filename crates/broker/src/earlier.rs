@@ -46,7 +46,7 @@ impl Broker {
         let supervisor = self.supervisor(id)?;
         let workspace = supervisor.workspace();
         let (listed, has_more) = if engine == Session::OPENCODE {
-            list_earlier(&supervisor.link()?, &workspace.path).await?
+            list_earlier(&supervisor.called_link().await?, &workspace.path).await?
         } else {
             let listing = self.agents.earlier(workspace, engine).await?;
             let sessions = listing.sessions.into_iter().map(|listed| EarlierSession {
@@ -76,7 +76,12 @@ impl Broker {
         wish: NewSessionWish,
         native_id: &str,
     ) -> Result<(SessionContext, bool), BrokerError> {
-        let id = self.meant_workspace(caller, wish.workspace)?;
+        caller.require(Grant::Prompt)?;
+        let directory = wish.directory.as_deref();
+        let id = self
+            .meant_place(caller, directory, wish.workspace)
+            .await?
+            .id;
         caller.require_in(Grant::Prompt, id)?;
         if !is_id(native_id) {
             return Err(BrokerError::Invalid {
@@ -99,7 +104,7 @@ impl Broker {
         let (session, is_new) = match known {
             Some(known) => (known, false),
             None if engine == Session::OPENCODE => {
-                let link = supervisor.link()?;
+                let link = supervisor.called_link().await?;
                 let workspace = supervisor.workspace();
                 take_up_earlier(
                     &self.store,

@@ -39,7 +39,7 @@ mod unstoppable;
 mod usual;
 mod writes;
 
-pub use access::{Admission, BrowserSecret, NewTokenWish};
+pub use access::{Admission, BrowserSecret, NewTokenWish, PairingWish};
 pub use acp::{EngineListing, engines_here};
 pub use asks::AskContext;
 pub use attachments::AttachmentWish;

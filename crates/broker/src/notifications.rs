@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use countersign_core::grant::{Caller, Forbidden, Grant};
+use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::{NotificationId, WorkspaceId};
 use countersign_core::notification::{Message, Notification, NotificationState, device_of};
 use countersign_core::time::Clock;
@@ -183,11 +183,23 @@ impl Notifications {
 }
 
 impl Broker {
-    /// Whom the configuration says to tell.
+    /// Whom the configuration says to tell. Whoever is limited to one workspace sees who is told of that one, and no
+    /// other workspace that is named there.
     pub fn notification_targets(&self, caller: &Caller) -> Result<Vec<Target>, BrokerError> {
         caller.require(Grant::Administer)?;
         let targets = self.notifications.targets.iter();
-        Ok(targets.map(|queue| queue.target.clone()).collect())
+        let targets = targets.map(|queue| queue.target.clone());
+        let Some(only) = caller.workspace() else {
+            return Ok(targets.collect());
+        };
+        let only = self.supervisor(only)?.workspace().clone();
+        let limited = targets.filter_map(|mut target| {
+            let named = &mut target.interest.workspaces;
+            let is_for_all = named.is_empty();
+            named.retain(|named| *named == only.path || *named == only.name);
+            (is_for_all || !named.is_empty()).then_some(target)
+        });
+        Ok(limited.collect())
     }
 
     /// The newest notifications, newest first; only those that stand so, if it is said.
@@ -262,11 +274,8 @@ impl Broker {
         caller: &Caller,
         name: &str,
     ) -> Result<TargetTried, BrokerError> {
-        caller.require(Grant::Administer)?;
-        if caller.workspace().is_some() {
-            // A target is of the whole server.
-            return Err(Forbidden::OtherWorkspace.into());
-        }
+        // A target is of the whole server.
+        caller.require_everywhere(Grant::Administer)?;
         let queue = self
             .notifications
             .queue(name)

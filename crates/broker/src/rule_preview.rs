@@ -87,10 +87,7 @@ impl Broker {
         span: Duration,
     ) -> Result<Foresight, BrokerError> {
         caller.require(Grant::Read)?;
-        let workspace = match guess.workspace {
-            Some(workspace) => workspace,
-            None => self.first_workspace()?,
-        };
+        let workspace = self.meant_workspace(caller, guess.workspace)?;
         caller.require_in(Grant::Read, workspace)?;
         self.supervisor(workspace)?;
         guess.matcher.check(&guess.tool)?;

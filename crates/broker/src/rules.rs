@@ -35,10 +35,7 @@ impl Broker {
 
     /// Makes a rule.
     pub async fn make_rule(&self, caller: &Caller, wish: RuleWish) -> Result<Rule, BrokerError> {
-        let workspace = match wish.workspace {
-            Some(workspace) => workspace,
-            None => self.first_workspace()?,
-        };
+        let workspace = self.meant_workspace(caller, wish.workspace)?;
         caller.require_in(Grant::Administer, workspace)?;
         self.supervisor(workspace)?;
         if wish.tool.trim().is_empty() {

@@ -1,17 +1,17 @@
 //! Which workspaces are served: they are added, called otherwise and removed while the server runs, and their engines
 //! are begun anew or told to read their configuration again.
 //!
-//! What somebody adds is served by the next server too; what the command line names is served at every start. Removing
+//! What somebody adds, on the page or by having something done there, is served by the next server too; what the command line names is served at every start. Removing
 //! ends everything that runs in a workspace and keeps its ledger and its files.
 
 use std::path::Path;
 use std::time::Duration;
 
 use countersign_core::actor::Actor;
-use countersign_core::grant::{Caller, Forbidden, Grant};
+use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::WorkspaceId;
 use countersign_core::session::Workspace;
-use countersign_store::{Record, StoreError};
+use countersign_store::{EngineStart, Record, StoreError};
 use serde_json::json;
 
 use crate::Broker;
@@ -35,11 +35,9 @@ impl Broker {
         path: &str,
         name: Option<&str>,
     ) -> Result<Workspace, BrokerError> {
-        self.require_list(caller)?;
         // Whoever may act in one workspace alone brings no other.
-        if caller.workspace().is_some() {
-            return Err(Forbidden::OtherWorkspace.into());
-        }
+        caller.require_everywhere(Grant::Administer)?;
+        self.require_list(caller)?;
         let path = folder(path, "path")?;
         let data = &self.settings.data_directory;
         let data = data.canonicalize().unwrap_or_else(|_| data.clone());
@@ -71,7 +69,7 @@ impl Broker {
         self.call_it(&workspace, caller.actor()).await?;
         let now = self.clock.now();
         self.store
-            .keep_workspace(&workspace, caller.actor(), now)
+            .keep_workspace(&workspace, EngineStart::WithServer, caller.actor(), now)
             .await?;
         Ok(workspace)
     }
@@ -192,10 +190,10 @@ impl Broker {
         }
         // A server that commands started is for their jobs alone: each engine waits until it is needed.
         let is_attended = !self.settings.workspaces.is_empty();
-        for workspace in self.store.kept_workspaces().await? {
+        for (workspace, start) in self.store.kept_workspaces().await? {
             if Path::new(&workspace.path).is_dir() {
                 self.serve(&workspace.path, &workspace.name).await?;
-                if is_attended {
+                if is_attended && start == EngineStart::WithServer {
                     self.call_engine(workspace.id);
                 }
             } else {

@@ -43,6 +43,8 @@ pub struct SessionContext {
 pub struct NewSessionWish {
     /// Where.
     pub workspace: Option<WorkspaceId>,
+    /// In the workspace around this directory; one that is not served is from now on.
+    pub directory: Option<String>,
     /// With which engine; the workspace's own, or the usual agent, if it is not said.
     pub engine: Option<String>,
     /// What it is about.
@@ -172,7 +174,12 @@ impl Broker {
         caller: &Caller,
         wish: NewSessionWish,
     ) -> Result<SessionContext, BrokerError> {
-        let workspace = self.meant_workspace(caller, wish.workspace)?;
+        caller.require(Grant::Prompt)?;
+        let directory = wish.directory.as_deref();
+        let workspace = self
+            .meant_place(caller, directory, wish.workspace)
+            .await?
+            .id;
         caller.require_in(Grant::Prompt, workspace)?;
         let supervisor = self.supervisor(workspace)?;
         let title = wish.title.as_deref();
@@ -193,7 +200,7 @@ impl Broker {
                 .await?;
             return self.session_context(caller, session).await;
         }
-        let link = supervisor.link()?;
+        let link = supervisor.called_link().await?;
         let directory = &supervisor.workspace().path;
         let rules = link
             .client
@@ -235,7 +242,7 @@ impl Broker {
         let is_acp = session.engine != Session::OPENCODE;
         let supervisor = self.supervisor(session.workspace)?;
         let (wish, link) = if !is_acp {
-            let link = supervisor.link()?;
+            let link = supervisor.called_link().await?;
             let wish = self.wish_to_opencode(caller, &session, &link, wish).await?;
             (wish, Some(link))
         } else if wish.agent.is_some() {

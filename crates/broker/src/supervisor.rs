@@ -2,6 +2,7 @@
 //! carries answers to it.
 
 mod all;
+mod calling;
 mod cancel;
 mod courier;
 mod earlier;
@@ -34,6 +35,7 @@ pub(crate) use turn::{message_id, part_id, send_or_hold, split_model};
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -200,6 +202,8 @@ pub(crate) struct Report {
     keepers: Arc<Mutex<Vec<ProcessIdentity>>>,
     /// Somebody has something to say to the engine.
     called: Arc<Notify>,
+    /// Whether somebody ever had.
+    was_called: Arc<AtomicBool>,
     /// How often somebody wanted the engine to begin another life.
     restarts: watch::Sender<Restart>,
 }
@@ -224,6 +228,8 @@ pub(crate) struct Supervisor {
     look_again: Arc<Notify>,
     /// What it may do with its engine.
     hold: Hold,
+    /// Whether the engine is left alone until somebody needs it.
+    waits_to_be_called: bool,
     ending: CancellationToken,
     /// Cancelled when nothing of it runs any more.
     over: CancellationToken,
@@ -269,12 +275,17 @@ impl Supervisor {
             link: watch::Sender::new(None),
             keepers: Arc::default(),
             called: Arc::default(),
+            was_called: Arc::default(),
             restarts: watch::Sender::default(),
         };
         let hold = match &shared.settings.engine {
             EngineChoice::None => Hold::None,
             EngineChoice::Start { .. } | EngineChoice::StartWhenCalled { .. } => Hold::Ours,
             EngineChoice::Attach(_) | EngineChoice::AttachWhenCalled(_) => Hold::Foreign,
+        };
+        let waits_to_be_called = match &shared.settings.engine {
+            EngineChoice::StartWhenCalled { .. } | EngineChoice::AttachWhenCalled(_) => true,
+            EngineChoice::None | EngineChoice::Start { .. } | EngineChoice::Attach(_) => false,
         };
         let workspace = shared.workspace.clone();
         let adopted = match shared.settings.engine {
@@ -295,6 +306,7 @@ impl Supervisor {
             report,
             look_again,
             hold,
+            waits_to_be_called,
             ending,
             over,
         })
@@ -335,7 +347,13 @@ impl Supervisor {
 
     /// Says that somebody has something to say to the engine.
     pub(crate) fn call(&self) {
+        self.report.was_called.store(true, Ordering::Relaxed);
         self.report.called.notify_one();
+    }
+
+    /// Whether the engine waits for the first who has something to say to it.
+    fn is_uncalled(&self) -> bool {
+        self.waits_to_be_called && !self.report.was_called.load(Ordering::Relaxed)
     }
 
     /// Has what the engine holds read again.

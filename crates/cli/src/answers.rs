@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use countersign_api::{AnswerKind, AnswerRequest, AskView};
 use countersign_core::answer::Scope;
-use countersign_core::ask::AskPhase;
+use countersign_core::ask::{AskPhase, Subject};
 use countersign_core::id::AskId;
 use owo_colors::OwoColorize as _;
 
 use crate::connection::{Connection, Reply};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::keyboard::Keyboard;
 use crate::reference::{self, short, tails};
 use crate::{Call, ask_text, duration};
 
 mod choices;
 
-pub(crate) use choices::{AnswerQuestion, answer, as_suggested};
+pub(crate) use choices::{AnswerQuestion, answer};
 
 /// What to allow.
 #[derive(Debug, clap::Args)]
@@ -88,7 +88,38 @@ pub(crate) async fn allow(call: &mut Call<'_>, arguments: Allow) -> anyhow::Resu
     } else {
         AnswerRequest::of(AnswerKind::AllowOnce)
     };
-    give(call, &connection, id, &request, &arguments.settling).await
+    match give(call, &connection, id, &request, &arguments.settling).await {
+        Err(error) if Exit::of(&error) == Exit::Failed => {
+            Err(how_to_choose(&connection, id).await.unwrap_or(error))
+        }
+        given => given,
+    }
+}
+
+/// What to say to somebody who allows a question, which takes a choice; nothing if the ask is none.
+async fn how_to_choose(connection: &Connection, id: AskId) -> Option<anyhow::Error> {
+    let reply = connection.get(&format!("/api/v1/asks/{id}")).await;
+    let ask: AskView = reply.ok()?.value;
+    let Subject::Question { questions } = &ask.subject else {
+        return None;
+    };
+    let each: Vec<_> = questions
+        .iter()
+        .map(|question| {
+            if question.options.is_empty() {
+                "TEXT"
+            } else {
+                "1"
+            }
+        })
+        .collect();
+    let sentence = format!(
+        "this ask is a question, which takes a choice: `countersign answer {} {}` makes the first; `countersign show {}` lists them",
+        short(id),
+        each.join(" "),
+        short(id)
+    );
+    Some(Failure::Usage(sentence).into())
 }
 
 pub(crate) async fn deny(call: &mut Call<'_>, arguments: Deny) -> anyhow::Result<Exit> {

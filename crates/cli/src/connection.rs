@@ -20,10 +20,13 @@ use crate::exit::Failure;
 use crate::follow::Manner;
 
 mod address;
+mod fate;
+mod health;
 mod refusal;
 mod secret;
 mod socket;
 
+pub(crate) use fate::Fate;
 use secret::Secret;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -74,9 +77,17 @@ impl ConnectionOptions {
 #[derive(Debug, Clone)]
 enum Place {
     /// On this machine, through its socket.
-    Socket(ServerFile),
+    Socket {
+        /// Where its runtime file is.
+        folder: PathBuf,
+        /// What that says.
+        server: ServerFile,
+    },
     /// At an address, with or without a token.
-    Address,
+    Address {
+        /// What is known of it, if it is this machine's own.
+        server: Option<ServerFile>,
+    },
 }
 
 /// A way to the server.
@@ -113,15 +124,18 @@ impl Connection {
     ) -> anyhow::Result<Self> {
         let token = secret::find(options, surroundings)?;
         let (place, base) = match (&options.url, &token) {
-            (Some(url), _) => (Place::Address, address::read(url)?),
-            (None, Some(_)) => (
-                Place::Address,
-                address::read(&find_server(surroundings)?.url)?,
-            ),
-            (None, None) => (
-                Place::Socket(find_server(surroundings)?),
-                "http://localhost".to_owned(),
-            ),
+            (Some(url), _) => (Place::Address { server: None }, address::read(url)?),
+            (None, Some(_)) => {
+                let (_, server) = find_server(surroundings)?;
+                let base = address::read(&server.url)?;
+                let server = Some(server);
+                (Place::Address { server }, base)
+            }
+            (None, None) => {
+                let (folder, server) = find_server(surroundings)?;
+                let place = Place::Socket { folder, server };
+                (place, "http://localhost".to_owned())
+            }
         };
         Ok(Self {
             http: OnceLock::new(),
@@ -139,9 +153,17 @@ impl Connection {
         Self::find(&self.options, &self.surroundings, &self.clock)
     }
 
+    /// What became of the server that this connection leads to, once it is known.
+    pub(crate) async fn fate(&self) -> Fate {
+        match &self.place {
+            Place::Socket { folder, server } => fate::of(folder, server).await,
+            Place::Address { .. } => Fate::Unknown,
+        }
+    }
+
     /// Whether the server is on this machine, so that its paths mean something here.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(self.place, Place::Socket(_))
+        matches!(self.place, Place::Socket { .. })
     }
 
     /// Whether the server's processes are this machine's, so that their numbers mean something there.
@@ -249,8 +271,9 @@ impl Connection {
         if let Some(cursor) = cursor {
             request = request.header("last-event-id", cursor.to_string());
         }
-        let sent = request.send().await;
-        let response = sent.map_err(|error| self.unsent(error.into()))?;
+        let sending = async { request.send().await.map_err(Unsent::from) };
+        let sent = self.unless_silent(sending).await;
+        let response = sent.map_err(|unsent| self.unsent(unsent))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -282,21 +305,54 @@ impl Connection {
         limit: Duration,
     ) -> anyhow::Result<String> {
         let exchanged = match &self.place {
-            Place::Socket(server) => {
+            Place::Socket { server, .. } => {
                 let exchanging = socket::exchange(&server.socket, (method, path), body);
-                tokio::time::timeout(limit, exchanging).await
+                self.unless_silent(within(limit, exchanging)).await
             }
-            Place::Address => {
+            Place::Address { .. } => {
                 let request = self.request(method, path)?;
-                tokio::time::timeout(limit, over_network(request, body)).await
+                let exchanging = over_network(request, body);
+                self.unless_silent(within(limit, exchanging)).await
             }
         };
-        let exchanged = exchanged.unwrap_or(Err(Unsent::TooLate));
         let (status, text) = exchanged.map_err(|unsent| self.unsent(unsent))?;
         if status.is_success() {
             return Ok(text);
         }
         Err(self.refused(status, text))
+    }
+
+    /// Does `work`, unless the server turns out to be there and not to answer; then there is nothing to wait for. Every
+    /// request to a server of this machine goes through here.
+    async fn unless_silent<T>(
+        &self,
+        work: impl Future<Output = Result<T, Unsent>>,
+    ) -> Result<T, Unsent> {
+        let Some(server) = self.own_server() else {
+            return work.await;
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = health::until_silent(&server.socket, health::OF_A_REQUEST) => Err(Unsent::Silent),
+        }
+    }
+
+    /// Waits until the server of this machine turns out not to answer while its events are followed, and says so.
+    pub(crate) async fn silence(&self) -> anyhow::Error {
+        match self.own_server() {
+            Some(server) => health::until_silent(&server.socket, health::OF_A_STREAM).await,
+            None => std::future::pending().await,
+        }
+        self.unsent(Unsent::Silent)
+    }
+
+    /// The server, if it is this machine's.
+    fn own_server(&self) -> Option<&ServerFile> {
+        match &self.place {
+            Place::Socket { server, .. } => Some(server),
+            Place::Address { server } => server.as_ref(),
+        }
     }
 
     fn request(&self, method: Method, path: &str) -> anyhow::Result<reqwest::RequestBuilder> {
@@ -330,8 +386,8 @@ impl Connection {
     fn credentials(&self) -> refusal::Credentials<'_> {
         match (&self.token, &self.place) {
             (Some(token), _) => refusal::Credentials::Token { from: &token.from },
-            (None, Place::Socket(_)) => refusal::Credentials::Socket,
-            (None, Place::Address) => refusal::Credentials::Nothing,
+            (None, Place::Socket { .. }) => refusal::Credentials::Socket,
+            (None, Place::Address { .. }) => refusal::Credentials::Nothing,
         }
     }
 
@@ -340,19 +396,23 @@ impl Connection {
         match why {
             Unsent::NoServer(cause) => {
                 let sentence = match &self.place {
-                    Place::Socket(server) if server.process_is_alive() => format!(
+                    Place::Socket { server, .. } if server.process_is_alive() => format!(
                         "no server answers at {}, though process {} should",
                         server.socket.display(),
                         server.pid
                     ),
-                    Place::Socket(server) => format!(
+                    Place::Socket { server, .. } => format!(
                         "no server is running: the last one here, process {}, is gone",
                         server.pid
                     ),
-                    Place::Address => format!("no server answers at {}: {cause}", self.base),
+                    Place::Address { .. } => format!("no server answers at {}: {cause}", self.base),
                 };
                 Failure::NoServer(sentence).into()
             }
+            Unsent::Silent => match self.own_server() {
+                Some(server) => Failure::ServerSilent(health::sentence(server)).into(),
+                None => anyhow::anyhow!("the server does not answer"),
+            },
             Unsent::TooLate => {
                 anyhow::anyhow!("the server did not answer in time; try again")
             }
@@ -370,6 +430,8 @@ enum Unsent {
     NoServer(String),
     /// The answer was not there in time.
     TooLate,
+    /// The server is there and does not even say that it lives.
+    Silent,
     /// Something came between.
     Broken(anyhow::Error),
 }
@@ -384,6 +446,14 @@ impl From<reqwest::Error> for Unsent {
             Self::Broken(anyhow::Error::new(error.without_url()))
         }
     }
+}
+
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, Unsent>>,
+) -> Result<T, Unsent> {
+    let done = tokio::time::timeout(limit, work).await;
+    done.unwrap_or(Err(Unsent::TooLate))
 }
 
 /// One request over a network.
@@ -425,7 +495,8 @@ fn unknown_answer(base: &str, status: StatusCode) -> anyhow::Error {
     )
 }
 
-fn find_server(surroundings: &Surroundings) -> anyhow::Result<ServerFile> {
+/// The server of this machine, and the folder with its runtime file.
+fn find_server(surroundings: &Surroundings) -> anyhow::Result<(PathBuf, ServerFile)> {
     let no_server = |sentence: String| anyhow::Error::new(Failure::NoServer(sentence));
     let data = surroundings.data.as_deref().ok_or_else(|| {
         no_server("no server is known: neither COUNTERSIGN_DATA nor HOME is set".to_owned())
@@ -438,12 +509,14 @@ fn find_server(surroundings: &Surroundings) -> anyhow::Result<ServerFile> {
     };
     let own = ServerFile::read(data).with_context(unreadable)?;
     if let Some(own) = own.as_ref().filter(|own| own.process_is_alive()) {
-        return Ok(own.clone());
+        return Ok((data.to_owned(), own.clone()));
     }
     match openwork_servers(data).as_slice() {
         // One that has ended is found to be gone when it is called.
-        [] => own.ok_or_else(|| no_server(format!("no server is running for {}", data.display()))),
-        [(_, server)] => Ok(server.clone()),
+        [] => own
+            .map(|own| (data.to_owned(), own))
+            .ok_or_else(|| no_server(format!("no server is running for {}", data.display()))),
+        [found] => Ok(found.clone()),
         several => {
             let folders: Vec<_> = several
                 .iter()
@@ -475,7 +548,7 @@ fn build_client(place: &Place, base: &str) -> anyhow::Result<reqwest::Client> {
     if address::is_loopback(base) {
         builder = builder.no_proxy();
     }
-    if let Place::Socket(server) = place {
+    if let Place::Socket { server, .. } = place {
         builder = builder.unix_socket(server.socket.as_path());
     }
     builder.build().context("failed to set up the HTTP client")

@@ -141,9 +141,9 @@ impl ServerFile {
         }
     }
 
-    /// Whether the process that it names is there.
+    /// Whether the process that it names is there and has not ended.
     pub fn process_is_alive(&self) -> bool {
-        i32::try_from(self.pid)
+        let exists = i32::try_from(self.pid)
             .ok()
             .and_then(rustix::process::Pid::from_raw)
             .is_some_and(|pid| {
@@ -152,8 +152,33 @@ impl ServerFile {
                     rustix::process::test_kill_process(pid),
                     Ok(()) | Err(rustix::io::Errno::PERM)
                 )
-            })
+            });
+        // One that nobody has reaped yet has ended all the same.
+        exists && process_state(self.pid) != Some('Z')
     }
+}
+
+/// Whether somebody listens at `socket`. It never waits: a server that is stopped takes connections until no more fit, and
+/// then none.
+pub(crate) fn is_listened_at(socket: &Path) -> bool {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect};
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let opened = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+    let (Ok(opened), Ok(address)) = (opened, SocketAddrUnix::new(socket)) else {
+        return false;
+    };
+    matches!(
+        connect(&opened, &address),
+        Ok(()) | Err(rustix::io::Errno::AGAIN)
+    )
+}
+
+/// The state of a process as the system writes it, such as `Z` for one that has ended; nothing where it does not tell.
+pub(crate) fn process_state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it may hold anything, a parenthesis too.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.trim_start().chars().next()
 }
 
 /// The servers that run and stand in for OpenWork's, each with its data directory.

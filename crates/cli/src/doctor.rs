@@ -12,6 +12,8 @@ mod jobs;
 pub(crate) mod machine;
 mod server;
 
+use server::Found;
+
 /// What to do besides looking.
 #[derive(Debug, clap::Args)]
 pub struct Doctor {
@@ -78,7 +80,7 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Doctor) -> anyhow::Resul
     } else {
         Vec::new()
     };
-    let checks = look(call).await?;
+    let (checks, server) = look(call).await?;
     if call.json() {
         call.output
             .json(&told(call, &arguments, &checks, &fixed).to_string())?;
@@ -95,20 +97,23 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Doctor) -> anyhow::Resul
             }
         }
     }
-    if checks.iter().any(|check| check.finding == Finding::Fail) {
+    if server == Found::Silent {
+        Ok(Exit::ServerSilent)
+    } else if checks.iter().any(|check| check.finding == Finding::Fail) {
         Ok(Exit::Failed)
     } else {
         Ok(Exit::Success)
     }
 }
 
-async fn look(call: &mut Call<'_>) -> anyhow::Result<Vec<Check>> {
+async fn look(call: &mut Call<'_>) -> anyhow::Result<(Vec<Check>, Found)> {
     let mut checks = Vec::new();
     let elsewhere = call.options.url.is_some();
     if !elsewhere {
         checks.push(machine::data_directory(call.surroundings.data.as_deref()));
     }
-    let engine_is_ready = server::check(call, &mut checks).await?;
+    let server = server::check(call, &mut checks).await?;
+    let engine_is_ready = server == Found::Ready;
     if !elsewhere {
         checks.push(machine::opencode(call.surroundings.path.as_deref(), engine_is_ready).await);
         checks.push(machine::node(call.surroundings.path.as_deref()).await);
@@ -117,8 +122,10 @@ async fn look(call: &mut Call<'_>) -> anyhow::Result<Vec<Check>> {
         checks.extend(jobs::disk(call.surroundings.data.as_deref()));
         checks.extend(bridges::look().await);
     }
-    checks.extend(jobs::stuck(call).await);
-    Ok(checks)
+    if server != Found::Silent {
+        checks.extend(jobs::stuck(call).await);
+    }
+    Ok((checks, server))
 }
 
 /// The same for programs: our names for what was found, and those of the companion plugins.

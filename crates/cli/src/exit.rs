@@ -23,6 +23,10 @@ pub enum Exit {
     Over,
     /// There is no server to talk to.
     NoServer,
+    /// The server was stopped, or was gone for too long, while the command waited.
+    ServerLeft,
+    /// The server is there and does not answer.
+    ServerSilent,
     /// What was waited for has not ended; the commands of jobs say it with the 2 that scripts know.
     StillRunning,
 }
@@ -39,6 +43,23 @@ impl Exit {
             Self::NotFound => 5,
             Self::Over => 6,
             Self::NoServer => 7,
+            Self::ServerLeft => 8,
+            Self::ServerSilent => 9,
+        }
+    }
+
+    /// How a command of jobs ends that would have ended so: scripts know 0, 1 and 2 alone of them, and what becomes of
+    /// the server is none of these.
+    pub(crate) const fn of_jobs(self) -> Self {
+        match self {
+            Self::Success | Self::StillRunning | Self::ServerLeft | Self::ServerSilent => self,
+            Self::Failed
+            | Self::Usage
+            | Self::SomebodyWasFirst
+            | Self::NotAllowed
+            | Self::NotFound
+            | Self::Over
+            | Self::NoServer => Self::Failed,
         }
     }
 
@@ -89,6 +110,17 @@ pub enum Failure {
         "{0}\nStart one with `countersign up`, or with `countersign serve --workspace DIRECTORY`"
     )]
     NoServer(String),
+    /// The server that a command waited for went away.
+    #[error("{sentence}\n{next}")]
+    ServerLeft {
+        /// How it went.
+        sentence: String,
+        /// What to do next.
+        next: String,
+    },
+    /// The server is there and does not answer.
+    #[error("{0}")]
+    ServerSilent(String),
     /// What an id was meant to name is not there.
     #[error("{0}")]
     NotFound(String),
@@ -109,6 +141,8 @@ impl Failure {
         match self {
             Self::Usage(_) => Exit::Usage,
             Self::NoServer(_) => Exit::NoServer,
+            Self::ServerLeft { .. } => Exit::ServerLeft,
+            Self::ServerSilent(_) => Exit::ServerSilent,
             Self::NotFound(_) => Exit::NotFound,
             Self::Refused { body, .. } => body.code.into(),
         }
@@ -131,9 +165,11 @@ mod tests {
             Exit::NotFound,
             Exit::Over,
             Exit::NoServer,
+            Exit::ServerLeft,
+            Exit::ServerSilent,
         ]
         .map(Exit::code);
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     }
 
     #[test]

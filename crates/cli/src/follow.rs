@@ -1,9 +1,13 @@
 //! Follows the server's events and comes back after every break, with nothing missed and nothing doubled.
+//!
+//! Whoever waits for a server does not wait for ever: following ends when the server says that somebody stopped it, and
+//! when none could be reached for [`WITHOUT_SERVER`].
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use countersign_api::{EndOfServer, Goodbye};
 use countersign_core::event::{Delta, Event};
 use futures_util::{Stream, StreamExt as _};
 use serde::Deserialize;
@@ -11,8 +15,10 @@ use sse_stream::{Sse, SseByteStream};
 use tokio::time::Instant;
 
 use crate::connection::Connection;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 
+/// How long a command that waits does without a server before it ends.
+pub(crate) const WITHOUT_SERVER: Duration = Duration::from_mins(1);
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -26,7 +32,7 @@ pub(crate) enum News {
     Delta(Delta, String),
     /// Some events are gone for good: whoever keeps a picture has to read everything again.
     Reset,
-    /// The line is down; it is tried again until it holds.
+    /// The line is down; it is tried again until it holds, or for [`WITHOUT_SERVER`].
     Disconnected(String),
     /// The line is up again, and what was missed follows.
     Reconnected,
@@ -53,6 +59,18 @@ pub(crate) struct Follow {
     cursor: i64,
     pause: Duration,
     retry_at: Instant,
+    lost: Option<Lost>,
+    /// What to do if the server has left.
+    advice: String,
+}
+
+/// How the line went down.
+#[derive(Debug, Clone, Copy)]
+enum Lost {
+    /// Without a word, at this time.
+    At(Instant),
+    /// The server said that nobody needed it.
+    Idle,
 }
 
 #[derive(Deserialize)]
@@ -76,10 +94,18 @@ impl Follow {
             cursor,
             pause: FIRST_PAUSE,
             retry_at: Instant::now(),
+            lost: None,
+            advice: call_again(connection),
         })
     }
 
-    /// Returns what is heard next; fails only when trying again is in vain.
+    /// Has the person told `advice` if the server leaves before what is waited for has come.
+    pub(crate) fn advising(mut self, advice: String) -> Self {
+        self.advice = advice;
+        self
+    }
+
+    /// Returns what is heard next; fails only when trying again is in vain, or was so for long enough.
     pub(crate) async fn next(&mut self) -> anyhow::Result<News> {
         loop {
             let Some(frames) = &mut self.frames else {
@@ -88,7 +114,11 @@ impl Follow {
                 }
                 continue;
             };
-            match frames.next().await {
+            let heard = tokio::select! {
+                heard = frames.next() => heard,
+                error = self.connection.silence() => return Err(error),
+            };
+            match heard {
                 Some(Ok(frame)) => {
                     if let Some(news) = self.read(&frame)? {
                         return Ok(news);
@@ -101,14 +131,31 @@ impl Follow {
     }
 
     fn disconnected(&mut self, why: String) -> News {
+        self.lose(Lost::At(Instant::now()));
+        News::Disconnected(why)
+    }
+
+    fn lose(&mut self, how: Lost) {
         self.frames = None;
         self.retry_at = Instant::now() + self.pause;
-        News::Disconnected(why)
+        self.lost = Some(how);
+    }
+
+    fn left(&self, sentence: &str) -> anyhow::Error {
+        server_left(sentence, &self.advice)
     }
 
     /// Tries once to get the line up again, not before its time; tells whether it is up.
     async fn reconnect(&mut self) -> anyhow::Result<bool> {
-        tokio::time::sleep_until(self.retry_at).await;
+        let end = match self.lost {
+            Some(Lost::At(lost_at)) => Some(lost_at + WITHOUT_SERVER),
+            Some(Lost::Idle) | None => None,
+        };
+        if end.is_some_and(|end| end <= Instant::now()) {
+            return Err(self.left(&without_server()));
+        }
+        let retry_at = end.map_or(self.retry_at, |end| end.min(self.retry_at));
+        tokio::time::sleep_until(retry_at).await;
         let opened = match self.connection.find_again() {
             Ok(connection) => {
                 self.connection = connection;
@@ -120,9 +167,12 @@ impl Follow {
             Ok((frames, _)) => {
                 self.frames = Some(frames);
                 self.pause = FIRST_PAUSE;
+                self.lost = None;
                 Ok(true)
             }
-            Err(error) if Exit::of(&error) == Exit::NotAllowed => Err(error),
+            Err(error) if matches!(Exit::of(&error), Exit::NotAllowed | Exit::ServerSilent) => {
+                Err(error)
+            }
             Err(_) => {
                 self.pause = (self.pause * 2).min(LONGEST_PAUSE);
                 self.retry_at = Instant::now() + self.pause;
@@ -141,10 +191,26 @@ impl Follow {
                 self.cursor = head(data)?;
                 Ok(Some(News::Reset))
             }
+            Some("goodbye") => self.hear_goodbye(data).map(|()| None),
             Some("delta") => Ok(serde_json::from_str(data)
                 .ok()
                 .map(|delta| News::Delta(delta, data.clone()))),
             Some(_) | None => Ok(self.read_event(frame, data)),
+        }
+    }
+
+    /// The server ends in order. If nobody needed it, whoever looks on waits for the next one, however long that takes; if
+    /// somebody stopped it, that is the end of waiting.
+    fn hear_goodbye(&mut self, data: &str) -> anyhow::Result<()> {
+        let reason = serde_json::from_str(data).map(|goodbye: Goodbye| goodbye.reason);
+        match (reason, self.manner) {
+            (Ok(EndOfServer::Idle), Manner::LooksOn) => {
+                self.lose(Lost::Idle);
+                Ok(())
+            }
+            (Ok(EndOfServer::Idle | EndOfServer::Stopped) | Err(_), _) => {
+                Err(self.left("the server was stopped while this command waited for it"))
+            }
         }
     }
 
@@ -157,6 +223,33 @@ impl Follow {
         // A newer server may tell of things that this program does not know: they are passed over.
         let event = serde_json::from_str(data).ok()?;
         Some(News::Event(event, data.to_owned()))
+    }
+}
+
+/// The server that a command waited for is there no more, for the reason in `sentence`; the person is given `advice`.
+pub(crate) fn server_left(sentence: &str, advice: &str) -> anyhow::Error {
+    Failure::ServerLeft {
+        sentence: sentence.to_owned(),
+        next: advice.to_owned(),
+    }
+    .into()
+}
+
+/// Says that no server was there for [`WITHOUT_SERVER`].
+pub(crate) fn without_server() -> String {
+    format!(
+        "the server went away while this command waited for it, and none has answered for {} s",
+        WITHOUT_SERVER.as_secs()
+    )
+}
+
+/// What to do where calling the same command again is right.
+fn call_again(connection: &Connection) -> String {
+    if connection.is_local() {
+        "Start one with `countersign up`, or with `countersign serve --workspace DIRECTORY`, and call this command again"
+            .to_owned()
+    } else {
+        "Call this command again when the server is back".to_owned()
     }
 }
 

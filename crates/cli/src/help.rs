@@ -11,7 +11,9 @@ Exit codes:
   5  no such ask, session, rule or token
   6  the ask is over without an answer; it is printed why
   7  no server is running
-The commands of jobs have 0, 1 and 2 alone: done, failed, still running";
+  8  the server was stopped, or was gone for a minute, while the command waited
+  9  the server is there and does not answer; its process is printed
+The commands of jobs have 0, 1, 2, 8 and 9 alone; 2 is still running";
 
 macro_rules! help {
     ($(#[$doc:meta])* $name:ident, $examples:literal) => {
@@ -20,7 +22,7 @@ macro_rules! help {
             "Examples:\n",
             $examples,
             "\n\nExit codes: 0 done, 1 failed, 2 usage, 3 somebody was first, 4 not allowed, 5 not found, \
-             6 over, 7 no server\n\
+             6 over, 7 no server, 8 the server left, 9 the server does not answer\n\
              An id may be cut to a beginning that no other has, or to its last 6 characters or more."
         );
     };
@@ -58,10 +60,11 @@ help!(
 help!(
     /// `answer`.
     ANSWER,
-    "  countersign answer k3v9qa sqlite                a question of one part
-  countersign answer k3v9qa red blue              several choices of its one part, where it takes them
-  countersign answer k3v9qa sqlite \"my own words\" a question of two parts, one answer for each
-  countersign answer k3v9qa --part 1=sqlite --part 2=red --part 2=blue
+    "  countersign answer k3v9qa 2                     the second choice of a question of one part
+  countersign answer k3v9qa sqlite                a choice by what it says
+  countersign answer k3v9qa 1 3                   several choices of its one part, or one for each of two parts
+  countersign answer k3v9qa --part 1=sqlite --part 2=1 --part 2=3
+  countersign answer k3v9qa --text \"my own words\"
   countersign answer k3v9qa --option once         an option of the engine's, by its id"
 );
 help!(
@@ -116,7 +119,8 @@ help!(
     /// `pair`.
     PAIR,
     "  countersign pair
-  countersign pair --name \"Ada's phone\" --role approver"
+  countersign pair --name \"Ada's phone\" --role approver
+  countersign pair --name Bob --role collaborator --workspace website"
 );
 help!(
     /// `rules`.
@@ -163,7 +167,7 @@ macro_rules! job_help {
             "Examples:\n",
             $examples,
             "\n\nExit codes: 0 done, 1 failed, 2 still running (`wait-and-result`, `watch`) or an id that can mean \
-             several (`status`)\n\
+             several (`status`), 8 the server left, 9 the server does not answer\n\
              An id may be cut to a beginning that no other has, and is known in every folder. If no server runs, one is \
              started in the background."
         );

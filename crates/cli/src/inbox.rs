@@ -187,6 +187,8 @@ async fn tell_one(
             | Exit::SomebodyWasFirst
             | Exit::Over
             | Exit::NoServer
+            | Exit::ServerLeft
+            | Exit::ServerSilent
             | Exit::StillRunning => {
                 told.missed.push(ask);
                 return Ok(());

@@ -6,7 +6,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use crate::discovery::{ServerFile, Surroundings};
+use crate::discovery::{ServerFile, Surroundings, is_listened_at};
 use crate::exit::Failure;
 
 /// What a server that is started in the background writes.
@@ -37,7 +36,7 @@ pub fn is_served(data: &Path) -> bool {
     ServerFile::read(data)
         .ok()
         .flatten()
-        .is_some_and(|server| UnixStream::connect(&server.socket).is_ok())
+        .is_some_and(|server| is_listened_at(&server.socket))
 }
 
 /// Whether a server has said that it answers, and its process is there: it may be another's by now.

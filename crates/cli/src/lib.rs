@@ -180,7 +180,7 @@ pub async fn run_in(
     surroundings: &Surroundings,
     output: &mut Output,
 ) -> Exit {
-    let keeps_to_three_codes = command.is_of_jobs();
+    let keeps_to_few_codes = command.is_of_jobs();
     let mut call = Call {
         options: command.options().clone(),
         surroundings,
@@ -190,10 +190,11 @@ pub async fn run_in(
     match dispatch(command, &mut call).await {
         Ok(exit) => exit,
         Err(error) => {
-            let exit = if keeps_to_three_codes {
-                Exit::Failed
+            let exit = Exit::of(&error);
+            let exit = if keeps_to_few_codes {
+                exit.of_jobs()
             } else {
-                Exit::of(&error)
+                exit
             };
             if is_broken_pipe(&error) {
                 // Nobody reads any more, as in `countersign inbox | head`.
@@ -207,7 +208,7 @@ pub async fn run_in(
 }
 
 impl ClientCommand {
-    /// Whether it is one of those for which scripts know 0, 1 and 2 alone.
+    /// Whether it is one of those of which scripts know 0, 1 and 2, and what becomes of the server.
     fn is_of_jobs(&self) -> bool {
         match self {
             Self::Task(_)

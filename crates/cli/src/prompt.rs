@@ -80,7 +80,11 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Prompt) -> anyhow::Resul
     let follow = if arguments.detach {
         None
     } else {
-        Some(Follow::begin(&connection).await?)
+        Some(
+            Follow::begin(&connection)
+                .await?
+                .advising(go_on_in(session)),
+        )
     };
     let request = PromptRequest {
         text,
@@ -96,6 +100,14 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Prompt) -> anyhow::Resul
         Some(follow) => live::watch(call, &connection, follow, &taken, seen).await,
         None => detach(call, &taken),
     }
+}
+
+/// What to do if the server has left before the turn has ended.
+fn go_on_in(session: SessionId) -> String {
+    let session = short(session);
+    format!(
+        "What was said is kept. Start a server with `countersign up`; `countersign sessions` says how session {session} stands, and `countersign prompt --session {session} …` goes on"
+    )
 }
 
 fn detach(call: &mut Call<'_>, taken: &Reply<PromptTaken>) -> anyhow::Result<Exit> {
@@ -149,13 +161,18 @@ async fn choose_session(
     if let Some(text) = &arguments.session {
         return reference::session(connection, text).await;
     }
-    let workspace =
-        reference::chosen_workspace(call, connection, arguments.workspace.as_deref()).await?;
+    let named = arguments.workspace.as_deref();
     if arguments.continue_newest {
+        let workspace = reference::chosen_workspace(call, connection, named).await?;
         return newest(connection, workspace).await;
     }
+    let (workspace, directory) = match named {
+        Some(text) => (Some(reference::workspace(connection, text).await?), None),
+        None => (None, own_directory(call, connection)?),
+    };
     let new = NewSession {
         workspace,
+        directory,
         engine: arguments.engine.clone(),
         title: None,
         earlier: arguments.earlier.clone(),
@@ -173,6 +190,20 @@ async fn choose_session(
         call.output.note(&line.dimmed().to_string())?;
     }
     Ok(made.session.id)
+}
+
+/// The folder that the command was called in, if the server is on this machine: it is served from then on.
+fn own_directory(call: &Call<'_>, connection: &Connection) -> anyhow::Result<Option<String>> {
+    match &call.surroundings.directory {
+        Some(directory) if connection.is_local() => {
+            let directory = directory.to_str().ok_or_else(|| {
+                let sentence = format!("the path {} is not valid UTF-8", directory.display());
+                Failure::Usage(sentence)
+            })?;
+            Ok(Some(directory.to_owned()))
+        }
+        Some(_) | None => Ok(None),
+    }
 }
 
 async fn newest(

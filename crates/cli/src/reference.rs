@@ -206,7 +206,8 @@ pub(crate) fn workspace_around(
         .map(|view| view.workspace.id)
 }
 
-/// The workspace that is named, else the one around the current directory, else the server's choice.
+/// The workspace that is named, else the one around the current directory; of a server elsewhere the one that it chooses.
+/// A directory in none is refused: what is meant there is never looked for in another folder.
 pub(crate) async fn chosen_workspace(
     call: &Call<'_>,
     connection: &Connection,
@@ -218,7 +219,14 @@ pub(crate) async fn chosen_workspace(
     match &call.surroundings.directory {
         Some(directory) if connection.is_local() => {
             let list: WorkspaceList = connection.get("/api/v1/workspaces").await?.value;
-            Ok(workspace_around(directory, &list.workspaces))
+            let around = workspace_around(directory, &list.workspaces);
+            around.map(Some).ok_or_else(|| {
+                let sentence = format!(
+                    "{} lies in no workspace that is served; say which one is meant with --workspace",
+                    directory.display()
+                );
+                Failure::NotFound(sentence).into()
+            })
         }
         Some(_) | None => Ok(None),
     }

@@ -2,12 +2,14 @@
 //!
 //! A terminal state never changes.
 
+mod choosing;
 mod door;
 mod location;
 mod state;
 mod subject;
 mod withdrawal;
 
+pub use choosing::NoChoice;
 pub use door::Door;
 pub use location::{Folder, Location, NamedFile, ResolvedFile};
 pub use state::{AskPhase, AskState, Refusal, Step};

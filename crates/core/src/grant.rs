@@ -227,6 +227,9 @@ pub enum Forbidden {
     /// The grant is there, for other workspaces.
     #[error("your token is for another workspace")]
     OtherWorkspace,
+    /// The grant is there for one workspace, and is needed for the whole server.
+    #[error("your token is for one workspace, and this is of the whole server")]
+    WholeServer,
     /// The caller proposed what is to be answered.
     #[error("you proposed this write yourself: somebody else has to answer it")]
     OwnProposal,
@@ -300,9 +303,33 @@ impl Caller {
         }
     }
 
+    /// Fails unless the caller holds `grant` for the whole server: in every workspace, and in what is of none.
+    pub fn require_everywhere(&self, grant: Grant) -> Result<(), Forbidden> {
+        self.require(grant)?;
+        match self.workspace {
+            None => Ok(()),
+            Some(_) => Err(Forbidden::WholeServer),
+        }
+    }
+
     /// Whether `workspace` is within the caller's limits.
     pub fn sees(&self, workspace: WorkspaceId) -> bool {
         self.workspace.is_none_or(|only| only == workspace)
+    }
+
+    /// Whether something that is for `reach`, one workspace or all of them, is within the caller's limits.
+    pub fn covers(&self, reach: Option<WorkspaceId>) -> bool {
+        self.workspace.is_none() || reach == self.workspace
+    }
+
+    /// The reach of what the caller makes if it wishes for `wished`: its own limits if it wishes for none.
+    pub fn reach(&self, wished: Option<WorkspaceId>) -> Result<Option<WorkspaceId>, Forbidden> {
+        let reach = wished.or(self.workspace);
+        if self.covers(reach) {
+            Ok(reach)
+        } else {
+            Err(Forbidden::OtherWorkspace)
+        }
     }
 }
 

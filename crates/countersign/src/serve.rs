@@ -244,6 +244,7 @@ impl Running {
             _ = terminate.recv() => false,
             // Whoever comes from now on finds no server, and starts the next one.
             () = idle => {
+                presence.end_idle();
                 data.withdraw(&socket);
                 true
             }

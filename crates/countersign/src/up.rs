@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use countersign_broker::{Broker, EngineListing, EngineStatus, UsualEngine};
+use countersign_broker::{Broker, EngineListing, EngineStatus, PairingWish, UsualEngine};
 use countersign_core::event::EnginePhase;
 use countersign_core::grant::Role;
 
@@ -21,9 +21,14 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<()> {
     log_to_stderr(up.options.log_json);
     let running = start(&[up.folder], &up.options, Manner::Attended).await?;
     let owner = running.broker.local_owner();
+    let pairing = PairingWish {
+        name: owner.actor().name.clone(),
+        role: Role::Owner,
+        workspace: None,
+    };
     let (code, _) = running
         .broker
-        .make_pairing(&owner, owner.actor().name.clone(), Role::Owner)
+        .make_pairing(&owner, pairing)
         .await
         .context("failed to make a pairing link")?;
     let link = format!("{}/app/#pair={code}", running.url);

@@ -98,6 +98,7 @@ impl Up {
     fn command(&self, arguments: &[&str]) -> Output {
         let output = Command::new(BINARY)
             .args(arguments)
+            .current_dir(self.root.path().join("folder"))
             .env_clear()
             .envs(variables(self.root.path()))
             .output();

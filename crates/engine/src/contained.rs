@@ -23,8 +23,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// What is said when the program ended by a signal, or not at all.
 const FAILED: u8 = 1;
 
-/// A command that runs `program` contained, by way of `own_program`, which is this program. It ends when its standard input
-/// does: whoever starts it keeps that open, and so leaves nothing behind when it is killed.
+/// A command that runs `program` contained, by way of `own_program`, which is this program.
+///
+/// It ends when its standard input does: whoever starts it keeps that open, and so leaves nothing behind when it is killed.
 pub fn command(own_program: &Path, program: &str) -> Command {
     let mut command = Command::new(own_program);
     command

@@ -155,7 +155,7 @@ impl From<Forbidden> for ApiError {
     fn from(error: Forbidden) -> Self {
         let details = match &error {
             Forbidden::MissingGrant(grant) => json!({ "grant": grant }),
-            Forbidden::OtherWorkspace => json!({}),
+            Forbidden::OtherWorkspace | Forbidden::WholeServer => json!({}),
             Forbidden::OwnProposal => json!({ "reason": "own_proposal" }),
         };
         Self::new(

@@ -1,7 +1,9 @@
 //! Who is connected: for a server that ends by itself when nobody needs it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use countersign_api::EndOfServer;
 
 /// Counts connections. Clones count together.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +14,7 @@ struct Counts {
     now: AtomicUsize,
     ever: AtomicU64,
     bystanders: AtomicUsize,
+    ends_idle: AtomicBool,
 }
 
 /// A connection of somebody who only looks on: the server need not stay for it.
@@ -32,6 +35,20 @@ impl Presence {
     /// How many there have ever been.
     pub fn ever(&self) -> u64 {
         self.0.ever.load(Ordering::SeqCst)
+    }
+
+    /// Notes that the server is about to end because nobody needs it.
+    pub fn end_idle(&self) {
+        self.0.ends_idle.store(true, Ordering::SeqCst);
+    }
+
+    /// Why the server ends, if it does.
+    pub(crate) fn end(&self) -> EndOfServer {
+        if self.0.ends_idle.load(Ordering::SeqCst) {
+            EndOfServer::Idle
+        } else {
+            EndOfServer::Stopped
+        }
     }
 
     pub(crate) fn enter(&self) -> Visit {

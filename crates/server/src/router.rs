@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
-use countersign_api::{AcpRequest, ErrorCode};
+use countersign_api::{AcpRequest, ErrorCode, Goodbye};
 use countersign_core::event::{Delta, Event};
 use http::StatusCode;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -30,7 +30,7 @@ use crate::state::Server;
             somebody who may answer, and are proved to have reached the agent.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
-    components(schemas(Event, Delta, AcpRequest)),
+    components(schemas(Event, Delta, Goodbye, AcpRequest)),
     modifiers(&Credentials),
     security(("bearer" = []), ("cookie" = [], "page" = []))
 )]

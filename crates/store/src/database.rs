@@ -83,6 +83,10 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
         include_str!("../migrations/sqlite/0017_few_indexes.sql"),
         include_str!("../migrations/postgres/0017_few_indexes.sql"),
     ),
+    (
+        include_str!("../migrations/sqlite/0018_scoped_pairings.sql"),
+        include_str!("../migrations/postgres/0018_scoped_pairings.sql"),
+    ),
 ];
 
 /// How long a caller waits for a connection before it is told that the store is busy.

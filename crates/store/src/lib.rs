@@ -56,6 +56,7 @@ pub use settings::{Choice, ChoiceFate};
 pub use tokens::{NewToken, Pairing};
 pub use turns::{NewTurn, QueuedTurn};
 pub use verifications::{Chain, Verified};
+pub use workspaces::EngineStart;
 pub use writes::{FOUND, Writer};
 
 use std::path::Path;

@@ -49,6 +49,8 @@ pub struct Pairing {
     pub name: String,
     /// What the browser will be allowed to do.
     pub role: Role,
+    /// The one workspace it is for.
+    pub workspace: Option<WorkspaceId>,
     /// When it stops working.
     pub expires_at: Timestamp,
 }
@@ -85,11 +87,7 @@ impl TryFrom<TokenRow> for Token {
                 name: row.actor_name,
             },
             grants: row.grants.parse().map_err(|_| corrupt("grants"))?,
-            workspace: row
-                .workspace
-                .map(|id| id.parse())
-                .transpose()
-                .map_err(|_| corrupt("workspace"))?,
+            workspace: read_workspace("tokens", &row.id, row.workspace.clone())?,
             name: row.name,
             device: row.device,
             made_at: Timestamp::from_micros(row.made_at),
@@ -98,6 +96,16 @@ impl TryFrom<TokenRow> for Token {
             seen_at: row.seen_at.map(Timestamp::from_micros),
         })
     }
+}
+
+/// The workspace that a row of `table` is limited to.
+fn read_workspace(
+    table: &'static str,
+    row: &str,
+    workspace: Option<String>,
+) -> Result<Option<WorkspaceId>, StoreError> {
+    let read = workspace.map(|id| id.parse()).transpose();
+    read.map_err(|_| StoreError::corrupt(table, row, "workspace"))
 }
 
 /// The columns of [`TokenRow`]; what follows chooses the rows.
@@ -248,6 +256,18 @@ impl Store {
         row.map(Token::try_from).transpose()
     }
 
+    /// The token with this id, whether or not it is still good.
+    pub async fn token(&self, id: TokenId) -> Result<Option<Token>, StoreError> {
+        const GET: &str = select_tokens!("WHERE tokens.id = $1");
+        let row: Option<TokenRow> = on_db!(&self.db, |connection| {
+            query(GET)
+                .bind(id.to_string())
+                .fetch_optional(connection)
+                .await?
+        });
+        row.map(Token::try_from).transpose()
+    }
+
     /// Every token, newest first.
     pub async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         const LIST: &str = select_tokens!("ORDER BY tokens.id DESC");
@@ -281,23 +301,23 @@ impl Store {
         by: &Actor,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        const REVOKE: &str =
-            "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
+        const REVOKE: &str = "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL \
+             RETURNING workspace";
         let mut write = self.write(now).await?;
-        let revoked = on_tx!(&mut write.tx, |connection| {
+        let revoked: Option<(Option<String>,)> = on_tx!(&mut write.tx, |connection| {
             query(REVOKE)
                 .bind(id.to_string())
                 .bind(now.as_micros())
-                .execute(connection)
+                .fetch_optional(connection)
                 .await?
-                .rows_affected()
         });
-        if revoked == 0 {
+        let Some((workspace,)) = revoked else {
             return Ok(false);
-        }
+        };
+        let workspace = read_workspace("tokens", &id.to_string(), workspace)?;
         forget_device(&mut write.tx, id).await?;
         write.deed(
-            WorkspaceId::SERVER,
+            workspace.unwrap_or(WorkspaceId::SERVER),
             &name_in_audit(by),
             "token.revoke",
             id,
@@ -317,8 +337,7 @@ impl Store {
         by: &Actor,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        const ADD: &str =
-            "INSERT INTO pairings (hash, name, role, expires_at) VALUES ($1, $2, $3, $4)";
+        const ADD: &str = "INSERT INTO pairings (hash, name, role, expires_at, workspace) VALUES ($1, $2, $3, $4, $5)";
         const FORGET: &str = "DELETE FROM pairings WHERE expires_at < $1";
         let mut write = self.write(now).await?;
         on_tx!(&mut write.tx, |connection| {
@@ -333,11 +352,12 @@ impl Store {
                 .bind(&pairing.name)
                 .bind(pairing.role.name())
                 .bind(pairing.expires_at.as_micros())
+                .bind(pairing.workspace.map(|id| id.to_string()))
                 .execute(connection)
                 .await?;
         });
         write.deed(
-            WorkspaceId::SERVER,
+            pairing.workspace.unwrap_or(WorkspaceId::SERVER),
             &name_in_audit(by),
             "pairing.make",
             &pairing.name,
@@ -357,34 +377,36 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Token>, StoreError> {
         const USE: &str = "UPDATE pairings SET used_at = $2 \
-             WHERE hash = $1 AND used_at IS NULL AND expires_at > $2 RETURNING name, role";
+             WHERE hash = $1 AND used_at IS NULL AND expires_at > $2 \
+             RETURNING name, role, workspace";
         let mut write = self.write(now).await?;
-        let used: Option<(String, String)> = on_tx!(&mut write.tx, |connection| {
+        let used: Option<(String, String, Option<String>)> = on_tx!(&mut write.tx, |connection| {
             query(USE)
                 .bind(code.to_string())
                 .bind(now.as_micros())
                 .fetch_optional(connection)
                 .await?
         });
-        let Some((name, role)) = used else {
+        let Some((name, role, workspace)) = used else {
             return Ok(None);
         };
         let role: Role = role
             .parse()
             .map_err(|_| StoreError::corrupt("pairings", code, "role"))?;
+        let workspace = read_workspace("pairings", &code.to_string(), workspace)?;
         let token = NewToken {
             hash: secret,
             name,
             kind: TokenKind::Browser,
             actor_kind: role.actor_kind(),
             grants: role.grants(),
-            workspace: None,
+            workspace,
             device,
             expires_at: Some(token_expires_at),
         };
         let made = insert_token(&mut write.tx, token, now).await?;
         write.deed(
-            WorkspaceId::SERVER,
+            made.workspace.unwrap_or(WorkspaceId::SERVER),
             &name_in_audit(&made.actor),
             "pairing.use",
             made.id,

@@ -39,6 +39,27 @@ impl TryFrom<WorkspaceRow> for Workspace {
     }
 }
 
+/// When the engine of a workspace is started that somebody added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineStart {
+    /// With the server: somebody works there.
+    WithServer,
+    /// When it is needed: somebody had something done there once.
+    WhenNeeded,
+}
+
+impl EngineStart {
+    const ALL: [Self; 2] = [Self::WithServer, Self::WhenNeeded];
+
+    /// What is in the column `kept`, where 0 is a workspace that nobody added.
+    const fn kept(self) -> i64 {
+        match self {
+            Self::WithServer => 1,
+            Self::WhenNeeded => 2,
+        }
+    }
+}
+
 impl Store {
     /// The workspace at `path`, added as `name` if it is new.
     pub async fn ensure_workspace(
@@ -92,25 +113,37 @@ impl Store {
     }
 
     /// The workspaces that somebody added while a server ran, in the order in which they came.
-    pub async fn kept_workspaces(&self) -> Result<Vec<Workspace>, StoreError> {
-        const LIST: &str =
-            "SELECT id, name, path, added_at FROM workspaces WHERE kept = 1 ORDER BY added_at, id";
-        let rows: Vec<WorkspaceRow> = on_db!(&self.db, |connection| {
-            query(LIST).fetch_all(connection).await?
-        });
-        rows.into_iter().map(Workspace::try_from).collect()
+    pub async fn kept_workspaces(&self) -> Result<Vec<(Workspace, EngineStart)>, StoreError> {
+        const LIST: &str = "SELECT id, name, path, added_at FROM workspaces WHERE kept = $1 \
+             ORDER BY added_at, id";
+        let mut kept = Vec::new();
+        for start in EngineStart::ALL {
+            let rows: Vec<WorkspaceRow> = on_db!(&self.db, |connection| {
+                query(LIST).bind(start.kept()).fetch_all(connection).await?
+            });
+            for row in rows {
+                kept.push((Workspace::try_from(row)?, start));
+            }
+        }
+        kept.sort_by_key(|(workspace, _)| (workspace.added_at, workspace.id));
+        Ok(kept)
     }
 
-    /// Notes that somebody added a workspace, which the next server serves too.
+    /// Notes that somebody added a workspace, which the next server serves too; `start` says when its engine is started
+    /// then.
     pub async fn keep_workspace(
         &self,
         workspace: &Workspace,
+        start: EngineStart,
         by: &Actor,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        const KEEP: &str = "UPDATE workspaces SET kept = 1 WHERE id = $1";
+        let keep = match start {
+            EngineStart::WithServer => "UPDATE workspaces SET kept = 1 WHERE id = $1",
+            EngineStart::WhenNeeded => "UPDATE workspaces SET kept = 2 WHERE id = $1",
+        };
         let added = (WorkspaceChange::Added, "workspace.serve");
-        self.change_workspace(workspace, (KEEP, None), added, by, now)
+        self.change_workspace(workspace, (keep, None), added, by, now)
             .await
     }
 

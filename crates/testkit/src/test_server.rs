@@ -342,7 +342,11 @@ impl TestServer {
     pub async fn cli_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Printed {
         let output = Command::new(&self.setup.binary)
             .args(arguments)
-            .current_dir(self.root.path())
+            .current_dir(
+                self.workspaces
+                    .first()
+                    .map_or(self.root.path(), PathBuf::as_path),
+            )
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .envs(variables.iter().copied())

@@ -48,3 +48,10 @@ test("words as they are said move nothing", () => {
   expect(told).toEqual(["reset", "delta hi"]);
   expect(seq()).toBe(1);
 });
+
+test("that the server ends is no event", () => {
+  const { told, take, seq } = place();
+  take(hello(1), event(2), { event: "goodbye", data: '{"seq":2,"reason":"stopped"}' });
+  expect(told).toEqual(["reset", "2 rule.changed"]);
+  expect(seq()).toBe(2);
+});

@@ -74,6 +74,8 @@ export class Place {
       if (this.#seq === undefined) this.#start(data);
     } else if (event === "reset") {
       this.#start(data);
+    } else if (event === "goodbye") {
+      // The server ends in order. The page waits for the next one, as after every break.
     } else {
       const told = JSON.parse(data) as Event;
       if (this.#seq !== undefined && told.seq <= this.#seq) return;

@@ -324,7 +324,9 @@ export interface paths {
          * Follows what happens, as server-sent events.
          * @description The stream begins with `hello` and the number of the newest event. Events have their number as `id`,
          *     their type as `event` and an `Event` as `data`; words as they are said are `delta`, without an `id`.
-         *     `reset` says that events are missing: read everything again.
+         *     `reset` says that events are missing: read everything again. `goodbye` says that the server ends in order, and is the
+         *     last of a stream: its `reason` is `stopped` if somebody stopped it, or `idle` if it was started in the background and
+         *     nobody needs it.
          */
         get: operations["follow_events"];
         put?: never;
@@ -1854,6 +1856,11 @@ export interface components {
          * @enum {string}
          */
         Elsewhere: "engine" | "editor";
+        /**
+         * @description Why a server ends in order.
+         * @enum {string}
+         */
+        EndOfServer: "stopped" | "idle";
         /** @description An agent that a session can be begun with. */
         EngineOffer: {
             /** @description What to do before it can be used; empty if nothing is known to be missing. */
@@ -2138,6 +2145,16 @@ export interface components {
             kind: "unknown";
             /** @description What the engine calls it, if it says. */
             named: string;
+        };
+        /** @description The last of an event stream: the server ends in order. */
+        Goodbye: {
+            /** @description Why the server ends. */
+            reason: components["schemas"]["EndOfServer"];
+            /**
+             * Format: int64
+             * @description The number of the last event that the stream told of.
+             */
+            seq: number;
         };
         /**
          * @description One thing that a token can let its actor do.
@@ -2439,6 +2456,11 @@ export interface components {
              *     }
              */
             folder: components["schemas"]["Folder"];
+            /**
+             * @description The folder of the session, with links resolved, where files are named.
+             * @default
+             */
+            root: string;
         };
         /** @description Which targets a rule is about. */
         Matcher: {
@@ -2687,6 +2709,7 @@ export interface components {
             name: string;
             /** @description What the browser will be allowed to do. */
             role: components["schemas"]["Role"];
+            workspace?: components["schemas"]["WorkspaceId"] | null;
         };
         /** @description Where a browser wants to be told: its `PushSubscription`, as JSON. */
         NewPushSubscription: {
@@ -2711,6 +2734,11 @@ export interface components {
         };
         /** @description Starts a session. */
         NewSession: {
+            /**
+             * @description Where as well: the workspace around this folder. The owner at the server's machine has a folder served that is in
+             *     none, from then on; for everybody else it is refused.
+             */
+            directory?: string | null;
             /**
              * @description What the engine calls an earlier session, as `/api/v1/engines/{name}/sessions` lists it: that one is taken up,
              *     with what was said in it, instead of a new one. One that is known here already is given back as it is.
@@ -8636,6 +8664,22 @@ export interface operations {
             };
             /** @description A grant is missing, or the request came from a place that may not call. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

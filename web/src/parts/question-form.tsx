@@ -1,7 +1,7 @@
 /* The ways to answer a question: what is offered, own words, or not at all. */
 import { createSignal, createUniqueId, For, Show } from "solid-js";
 import type { AnswerRequest, AskView, Question, QuestionSubject } from "../api/types.ts";
-import { choices, deny, type Filled } from "../state/answer-request.ts";
+import { choices, deny, numbered, picked, type Filled } from "../state/answer-request.ts";
 import { attemptOf, give } from "../state/answering.ts";
 import { createArmed } from "../state/arming.ts";
 import { bindKeys } from "../state/keys.ts";
@@ -26,7 +26,15 @@ export function QuestionForm(props: { ask: AskView; subject: QuestionSubject; si
     const made = answer();
     if ("request" in made) send(made.request);
   };
-  bindKeys(() => (props.hasKeys ? { deny: () => decline?.focus() } : {}));
+  bindKeys(() =>
+    props.hasKeys
+      ? {
+          choose: (key) => setFilled(numbered(props.subject.questions, filled(), Number(key))),
+          allow: sendChoices,
+          deny: () => decline?.focus(),
+        }
+      : {},
+  );
 
   return (
     <div class="question">
@@ -76,12 +84,7 @@ export function QuestionForm(props: { ask: AskView; subject: QuestionSubject; si
 
 function Part(props: { question: Question; filled: Filled; put: (filled: Filled) => void; send: () => void }) {
   const group = createUniqueId();
-  const pick = (label: string, on: boolean) => {
-    const { chosen, text } = props.filled;
-    // One choice and own words exclude each other.
-    if (!props.question.multiple) return props.put({ chosen: [label], text: "" });
-    props.put({ chosen: on ? [...chosen, label] : chosen.filter((other) => other !== label), text });
-  };
+  const pick = (label: string, on: boolean) => props.put(picked(props.question, props.filled, label, on));
   const write = (text: string) =>
     props.put({ chosen: props.question.multiple || text.trim() === "" ? props.filled.chosen : [], text });
   return (
@@ -91,8 +94,11 @@ function Part(props: { question: Question; filled: Filled; put: (filled: Filled)
       </legend>
       <QuestionText question={props.question} />
       <For each={props.question.options}>
-        {(option) => (
+        {(option, index) => (
           <label class="choice">
+            <span class="choice-number" aria-hidden="true">
+              {index() + 1}
+            </span>
             <input
               type={props.question.multiple ? "checkbox" : "radio"}
               name={group}

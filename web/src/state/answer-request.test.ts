@@ -7,6 +7,7 @@ import {
   canAllow,
   canDeny,
   choices,
+  numbered,
   deny,
   onlyOption,
   ownOptions,
@@ -107,4 +108,26 @@ test("the suggested pattern is the folder of what is asked, and nothing wider", 
   expect(suggestedPattern(["a.rs"])).toBe("a.rs");
   expect(suggestedPattern(["src/a.rs", "b.rs"])).toBe("");
   expect(suggestedPattern(["[slug]/page.tsx"])).toBe("\\[slug\\]/**");
+});
+
+test("a number takes a suggestion of the first part that has no answer", () => {
+  const parts = [question(false), question(false)];
+  const empty = parts.map(() => ({ chosen: [], text: "" }));
+  const first = numbered(parts, empty, 2);
+  expect(first.map((part) => part.chosen)).toEqual([["postgres"], []]);
+  const both = numbered(parts, first, 1);
+  expect(both.map((part) => part.chosen)).toEqual([["postgres"], ["sqlite"]]);
+  expect(numbered(parts, both, 2).map((part) => part.chosen)).toEqual([["postgres"], ["postgres"]]);
+});
+
+test("a number that no suggestion has changes nothing", () => {
+  const empty = [{ chosen: [], text: "" }];
+  expect(numbered([question(false)], empty, 9)).toBe(empty);
+});
+
+test("a number takes a suggestion and lets go of it where several may be chosen", () => {
+  const one = numbered([question(true)], [{ chosen: [], text: "" }], 1);
+  expect(one[0]?.chosen).toEqual(["sqlite"]);
+  expect(numbered([question(true)], one, 2)[0]?.chosen).toEqual(["sqlite", "postgres"]);
+  expect(numbered([question(true)], one, 1)[0]?.chosen).toEqual([]);
 });

@@ -111,6 +111,26 @@ export interface Filled {
   text: string;
 }
 
+/** What is filled in for one part when the suggestion `label` is taken, or let go of where several may be chosen. */
+export function picked(question: Question, filled: Filled, label: string, on: boolean): Filled {
+  const { chosen, text } = filled;
+  // One choice and own words exclude each other.
+  if (!question.multiple) return { chosen: [label], text: "" };
+  return { chosen: on ? [...chosen, label] : chosen.filter((other) => other !== label), text };
+}
+
+/** What is filled in when the number of a suggestion is pressed: it is meant for the first part that has no answer, or else
+    for the last. Nothing changes where that part has no such number. */
+export function numbered(questions: readonly Question[], filled: readonly Filled[], number: number): readonly Filled[] {
+  const made = choices(questions, filled);
+  const part = "missing" in made ? (made.missing[0] ?? 1) - 1 : questions.length - 1;
+  const question = questions[part];
+  const label = question?.options[number - 1]?.label;
+  if (question === undefined || label === undefined) return filled;
+  const before = filled[part] ?? { chosen: [], text: "" };
+  return filled.with(part, picked(question, before, label, !before.chosen.includes(label)));
+}
+
 /** The answers to a question's parts, or the numbers (from one) of the parts that have none yet. */
 export function choices(
   questions: readonly Question[],

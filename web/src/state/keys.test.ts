@@ -15,6 +15,14 @@ test("each key has its action", () => {
   expect(actions).toEqual(["next", "previous", "open", "allow", "always", "deny", "back", "help", "search", "select", "undo", undefined]);
 });
 
+test("a digit chooses, unless it is held down or typed into a field", () => {
+  expect(["0", "1", "9", "10"].map((key) => actionOf(press(key), "page"))).toEqual([undefined, "choose", "choose", undefined]);
+  expect(actionOf(press("2"), "control")).toBe("choose");
+  expect(actionOf(press("2", { repeat: true }), "page")).toBeUndefined();
+  expect(actionOf(press("2"), "field")).toBeUndefined();
+  expect(actionOf(press("2"), "page", false)).toBeUndefined();
+});
+
 test("no key acts while somebody types or holds another modifier", () => {
   for (const key of ["j", "a", "d", "Escape", "?"]) {
     expect(actionOf(press(key), "field")).toBeUndefined();

@@ -2,7 +2,7 @@
 import { onCleanup } from "solid-js";
 import { preferences } from "./preferences.ts";
 
-export type Action = "next" | "previous" | "open" | "allow" | "always" | "deny" | "back" | "help" | "search" | "select" | "undo";
+export type Action = "next" | "previous" | "open" | "allow" | "always" | "deny" | "back" | "help" | "search" | "select" | "undo" | "choose";
 
 export interface Press {
   key: string;
@@ -37,6 +37,7 @@ export function actionOf(press: Press, target: Target, letters = true): Action |
   }
   // A key that is held down answers one ask and not the next as well.
   if (press.repeat) return undefined;
+  if (/^[1-9]$/.test(press.key)) return "choose";
   if (press.key === "a") return "allow";
   if (press.key === "A") return "always";
   if (press.key === "x") return "select";
@@ -44,7 +45,8 @@ export function actionOf(press: Press, target: Target, letters = true): Action |
   return press.key === "d" ? "deny" : undefined;
 }
 
-type Handlers = Partial<Record<Action, () => void>>;
+/** What is done for each action; whoever chooses by number is told the key. */
+type Handlers = Partial<Record<Action, (key: string) => void>>;
 const bound: (() => Handlers)[] = [];
 
 /** Lets the part of the page that calls this take keys for as long as it is there; the newest goes first. */
@@ -64,12 +66,12 @@ export function listenForKeys(): void {
     const handler = bound.map((handlers) => handlers()[action]).findLast((found) => found !== undefined);
     if (handler === undefined) return;
     event.preventDefault();
-    handler();
+    handler(event.key);
   });
 }
 
 function targetOf(target: EventTarget | null): Target {
   if (!(target instanceof Element)) return "page";
-  if (target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null) return "field";
+  if (target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") !== null) return "field";
   return target.closest("a, button, summary, input") === null ? "page" : "control";
 }

@@ -1,13 +1,14 @@
 //! What a card shows of what will run, and how it ends.
 
 use countersign_core::actor::Actor;
-use countersign_core::ask::{OfferedOption, Withdrawal};
+use countersign_core::ask::{OfferedOption, Question, QuestionOption, Withdrawal};
 use countersign_core::delivery::{Delivery, Evidence};
 use countersign_core::digest::Digest;
 use countersign_core::id::{ActorId, AskId, RunId, SessionId, WorkspaceId};
 use countersign_core::time::Timestamp;
 
 use super::*;
+use crate::asks::choice_of_words;
 
 fn now() -> Timestamp {
     Timestamp::from_micros(1)
@@ -201,4 +202,49 @@ fn how_an_ask_ended_is_said_with_who_where_and_whether_it_arrived() {
     assert_eq!(outcome(&ask), "↩ Withdrawn: the engine is gone.");
     let (card, _) = card(&ask, &address(true), |_| true);
     assert_eq!(card.buttons, []);
+}
+
+#[test]
+fn a_number_that_is_no_choice_answers_nothing() {
+    let question = |labels: &[&str], multiple| Question {
+        header: String::new(),
+        question: "which?".to_owned(),
+        options: labels
+            .iter()
+            .map(|label| QuestionOption {
+                label: (*label).to_owned(),
+                description: String::new(),
+            })
+            .collect(),
+        multiple,
+    };
+    let said = |questions: &[Question], words: &str| {
+        let subject = Subject::Question {
+            questions: questions.to_vec(),
+        };
+        let ask = Ask {
+            subject,
+            ..ask("ls")
+        };
+        choice_of_words(&ask, words)
+    };
+    let choices = |parts: &[&[&str]]| {
+        let part = |part: &&[&str]| part.iter().map(|it| (*it).to_owned()).collect();
+        Some(Choice::Choices {
+            choices: parts.iter().map(part).collect(),
+        })
+    };
+    let one = [question(&["red", "blue"], false)];
+    assert_eq!(said(&one, "2"), choices(&[&["blue"]]));
+    assert_eq!(said(&one, "9"), None);
+    assert_eq!(said(&one, "1,2"), None);
+    assert_eq!(said(&one, "green"), choices(&[&["green"]]));
+    let several = [question(&["red", "blue"], true)];
+    assert_eq!(said(&several, "1, 2"), choices(&[&["red", "blue"]]));
+    assert_eq!(said(&several, "1, 9"), None);
+    let parts = [one[0].clone(), question(&["tall"], false)];
+    assert_eq!(said(&parts, "2 | 1"), choices(&[&["blue"], &["tall"]]));
+    assert_eq!(said(&parts, "2 | 9"), None);
+    // Where nothing is suggested, a number can only be the answer.
+    assert_eq!(said(&[question(&[], false)], "42"), choices(&[&["42"]]));
 }

@@ -120,6 +120,7 @@ impl Bridge {
             if thread.session.is_none() {
                 let wish = NewSessionWish {
                     workspace: workspace_called(&self.broker, route.workspace.as_deref())?,
+                    directory: None,
                     engine: thread.engine.clone(),
                     title: None,
                 };

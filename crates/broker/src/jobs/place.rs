@@ -1,4 +1,5 @@
-//! Where jobs work: which workspace a directory lies in, and workspaces that are served because somebody has a job there.
+//! Where jobs and sessions work: which workspace a directory lies in, and workspaces that are served because somebody has
+//! something done there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,23 +8,35 @@ use countersign_core::actor::Surface;
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::WorkspaceId;
 use countersign_core::session::Workspace;
-use countersign_store::StoreError;
+use countersign_store::{EngineStart, StoreError};
 
 use crate::Broker;
 use crate::error::BrokerError;
 use crate::jobs::handing_in::JobWish;
-use crate::settings::{EngineChoice, Settings};
+use crate::settings::{EngineChoice, Settings, WorkspaceList};
 use crate::supervisor::Supervisor;
 
 impl Broker {
-    /// The workspace that a job is handed in for. One that is not served yet is, if the owner at this machine wants it.
+    /// The workspace that a job is handed in for.
     pub(super) async fn place_of_job(
         &self,
         caller: &Caller,
         wish: &JobWish,
     ) -> Result<Workspace, BrokerError> {
-        let Some(directory) = &wish.directory else {
-            let id = self.meant_workspace(caller, wish.workspace)?;
+        let directory = wish.directory.as_deref();
+        self.meant_place(caller, directory, wish.workspace).await
+    }
+
+    /// The workspace that is meant by a directory in it, or by its id, else the caller's own, else the first. A directory
+    /// that is not served yet is from now on, by the next server too, if the owner at this machine wants it.
+    pub(crate) async fn meant_place(
+        &self,
+        caller: &Caller,
+        directory: Option<&str>,
+        named: Option<WorkspaceId>,
+    ) -> Result<Workspace, BrokerError> {
+        let Some(directory) = directory else {
+            let id = self.meant_workspace(caller, named)?;
             return Ok(self.supervisor(id)?.workspace().clone());
         };
         let directory = resolved(directory)?;
@@ -35,8 +48,10 @@ impl Broker {
         if caller.surface() != Surface::Cli || caller.workspace().is_some() {
             return Err(BrokerError::Invalid {
                 field: "directory",
-                problem: "lies in no workspace that this server serves; only the owner at this machine can add one"
-                    .to_owned(),
+                problem: format!(
+                    "lies in no workspace that this server serves: {}; only the owner at this machine can add one",
+                    directory.display()
+                ),
             });
         }
         let root = repository_around(&directory);
@@ -47,7 +62,18 @@ impl Broker {
         let name = root
             .file_name()
             .map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into());
-        Ok(self.serve(path, &name).await?)
+        let workspace = self.serve(path, &name).await?;
+        match self.settings.changes.workspaces {
+            WorkspaceList::Ours => {
+                let (by, now) = (caller.actor(), self.clock.now());
+                self.store
+                    .keep_workspace(&workspace, EngineStart::WhenNeeded, by, now)
+                    .await?;
+            }
+            // What is served at the next start is said there.
+            WorkspaceList::Elsewhere => {}
+        }
+        Ok(workspace)
     }
 
     /// The workspace around a directory that is served, the nearest if there are several.

@@ -35,7 +35,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How many tries a tool that should have been refused may go on for before it counts as allowed.
 const PATIENT_TRIES: u32 = 3;
 /// For how long an engine that is followed is told the same again before nobody believes any more that it takes it.
-pub(super) const TRY_FOR: Duration = Duration::from_secs(120);
+pub(super) const TRY_FOR: Duration = Duration::from_mins(2);
 /// How many replies are under way at once.
 const AT_ONCE: usize = 16;
 /// How often the outbox is looked at when nothing wakes us.
@@ -351,7 +351,7 @@ impl EngineRun {
         let Shared { store, clock, .. } = &self.shared;
         self.flights().settle(&ask.native_id);
         let has_felled = store.count_fallen_with(ask).await? > 0;
-        let follow_up = self.follow_up(ask, has_felled);
+        let follow_up = follow_up(ask, has_felled);
         if store
             .mark_delivered_before(ask.id, evidence, follow_up.clone(), clock.now())
             .await?
@@ -372,7 +372,7 @@ impl EngineRun {
             return Ok(());
         };
         let is_delivered = matches!(denied.state, AskState::Delivered(..));
-        if let Some((turn, by)) = self.follow_up(&denied, true).filter(|_| is_delivered) {
+        if let Some((turn, by)) = follow_up(&denied, true).filter(|_| is_delivered) {
             let (id, now) = (turn.id, self.shared.clock.now());
             let (_, is_new) = store.begin_turn(denied.workspace, turn, &by, now).await?;
             if is_new {
@@ -380,29 +380,6 @@ impl EngineRun {
             }
         }
         Ok(())
-    }
-
-    /// A reason that the engine did not hand to the model follows as a prompt: opencode drops it when other
-    /// asks fell with the denial, and has no place for one in a declined question.
-    fn follow_up(&self, ask: &Ask, has_felled: bool) -> Option<(NewTurn, Actor)> {
-        let answer = ask.state.answer()?;
-        let reason = answer.choice.reason()?;
-        let is_lost = match ask.subject {
-            Subject::Permission { .. } => has_felled,
-            Subject::Question { .. } | Subject::WorkspaceWrite { .. } => true,
-        };
-        let id = turn_after(ask.id).filter(|_| is_lost)?;
-        let turn = NewTurn {
-            id,
-            session: ask.session,
-            native_id: message_id(id),
-            prompt: denial_words(ask, reason),
-            model: None,
-            mode: None,
-            agent: None,
-            follows: Some(ask.id),
-        };
-        Some((turn, answer.by.clone()))
     }
 
     /// Says a reason that is written down, unless its session is at work: then the session's rest sends it.
@@ -423,6 +400,29 @@ impl EngineRun {
             Doing::Unknown => send_or_hold(store, clock, &self.link, &session, &turn).await,
         }
     }
+}
+
+/// A reason that the engine did not hand to the model follows as a prompt: opencode drops it when other
+/// asks fell with the denial, and has no place for one in a declined question.
+fn follow_up(ask: &Ask, has_felled: bool) -> Option<(NewTurn, Actor)> {
+    let answer = ask.state.answer()?;
+    let reason = answer.choice.reason()?;
+    let is_lost = match ask.subject {
+        Subject::Permission { .. } => has_felled,
+        Subject::Question { .. } | Subject::WorkspaceWrite { .. } => true,
+    };
+    let id = turn_after(ask.id).filter(|_| is_lost)?;
+    let turn = NewTurn {
+        id,
+        session: ask.session,
+        native_id: message_id(id),
+        prompt: denial_words(ask, reason),
+        model: None,
+        mode: None,
+        agent: None,
+        follows: Some(ask.id),
+    };
+    Some((turn, answer.by.clone()))
 }
 
 /// How often the answer to `ask` was tried.

@@ -301,13 +301,13 @@ fn can_fell(state: &AskState, opened: Timestamp) -> bool {
         | AskState::Delivered(answer, delivery)
         | AskState::Undeliverable(answer, delivery) => match &delivery.state {
             _ if answer.choice.is_yes() => return false,
-            DeliveryState::Pending => return false,
             // One that the engine never took.
-            DeliveryState::Undeliverable { .. } if delivery.attempts == 0 => return false,
-            DeliveryState::Undeliverable {
+            DeliveryState::Pending
+            | DeliveryState::Undeliverable {
                 why: Undeliverable::AnsweredElsewhere { .. } | Undeliverable::Refused { .. },
                 ..
             } => return false,
+            DeliveryState::Undeliverable { .. } if delivery.attempts == 0 => return false,
             // Perhaps by a server that was killed since. A busy engine may read it at any time.
             DeliveryState::Sending { .. } => return true,
             DeliveryState::Delivered { at, .. } | DeliveryState::Undeliverable { at, .. } => *at,

@@ -41,9 +41,10 @@ enum Lost {
 
 impl From<BrokerError> for Lost {
     fn from(error: BrokerError) -> Self {
-        Self::Touch(match error {
-            BrokerError::Engine(error) => error.sentence(),
-            other => other.to_string(),
+        Self::Touch(if let BrokerError::Engine(error) = error {
+            error.sentence()
+        } else {
+            error.to_string()
         })
     }
 }

@@ -3,6 +3,7 @@
 use countersign_api::{AnswerKind, AnswerRequest, AskView};
 use countersign_core::answer::Choice;
 use countersign_core::ask::{Question, Subject};
+use countersign_core::visible::visible;
 
 use super::{Settling, give};
 use crate::exit::{Exit, Failure};
@@ -14,11 +15,14 @@ use crate::{Call, reference};
 pub struct AnswerQuestion {
     /// The ask
     id: String,
-    /// An answer for each part of the question, in words or by the number of a suggested one; if it has one part, all that
-    /// is chosen
+    /// A choice for each part of the question: the number of what is suggested, or what it says; if it has one part, all
+    /// that is chosen
     #[arg(value_name = "CHOICE")]
     choices: Vec<String>,
-    /// An answer for one part, by its number; repeat it for several choices
+    /// Send what is written as it is: words of your own, or a number that is no choice
+    #[arg(long)]
+    text: bool,
+    /// A choice for one part, by the part's number; repeat it for several choices
     #[arg(long = "part", value_name = "NUMBER=CHOICE", value_parser = parse_part)]
     parts: Vec<Part>,
     /// One of the options that the engine offers, by its id
@@ -66,7 +70,12 @@ pub(crate) async fn answer(call: &mut Call<'_>, arguments: AnswerQuestion) -> an
         let ask: AskView = connection.get(&format!("/api/v1/asks/{id}")).await?.value;
         let choices = match &ask.subject {
             Subject::Question { questions } => {
-                assemble(questions, arguments.choices, arguments.parts)?
+                let reading = if arguments.text {
+                    Reading::AsWritten
+                } else {
+                    Reading::AsChoices
+                };
+                assemble(questions, arguments.choices, arguments.parts, reading)?
             }
             // The server knows best how it stands, and says what it takes.
             Subject::Permission { .. } | Subject::WorkspaceWrite { .. } => vec![arguments.choices],
@@ -79,11 +88,21 @@ pub(crate) async fn answer(call: &mut Call<'_>, arguments: AnswerQuestion) -> an
     give(call, &connection, id, &request, &arguments.settling).await
 }
 
+/// How what is written is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// It chooses what is suggested; where nothing is, it is the answer.
+    AsChoices,
+    /// It is the answer.
+    AsWritten,
+}
+
 /// The choices for each part, as the API takes them.
 fn assemble(
     questions: &[Question],
     choices: Vec<String>,
     parts: Vec<Part>,
+    reading: Reading,
 ) -> Result<Vec<Vec<String>>, Failure> {
     let mut assembled: Vec<Vec<String>> = if choices.is_empty() {
         vec![Vec::new(); questions.len()]
@@ -102,9 +121,9 @@ fn assemble(
         })?;
         slot.push(part.choice);
     }
-    for (chosen, question) in assembled.iter_mut().zip(questions) {
-        for choice in chosen {
-            *choice = as_suggested(choice, question);
+    if reading == Reading::AsChoices {
+        for (chosen, question) in assembled.iter_mut().zip(questions) {
+            *chosen = suggested(chosen, question)?;
         }
     }
     let subject = Subject::Question {
@@ -123,30 +142,35 @@ fn assemble(
     }
 }
 
-/// The suggested answer that `choice` spells in other letters or names by its number, or its own words.
-pub(crate) fn as_suggested(choice: &str, question: &Question) -> String {
-    let exact = question
-        .options
-        .iter()
-        .find(|option| option.label == choice);
-    let same = || {
-        question
-            .options
-            .iter()
-            .find(|option| option.label.to_lowercase() == choice.trim().to_lowercase())
-    };
-    let numbered = || {
-        let number: usize = choice.trim().parse().ok()?;
-        question.options.get(number.checked_sub(1)?)
-    };
-    exact
-        .or_else(same)
-        .or_else(numbered)
-        .map_or_else(|| choice.to_owned(), |option| option.label.clone())
+/// The suggestions that `words` choose; where a question suggests nothing, the words themselves.
+fn suggested(words: &[String], question: &Question) -> Result<Vec<String>, Failure> {
+    let mut chosen = Vec::new();
+    for word in words {
+        let found = question.choose(word);
+        let found = found.map_err(|none| Failure::Usage(format!("{none}; {AS_TEXT}")))?;
+        match found {
+            Some(labels) => chosen.extend(labels),
+            None if question.options.is_empty() || word.trim().is_empty() => {
+                chosen.push(word.clone());
+            }
+            None => {
+                let count = question.options.len();
+                let word = visible(word);
+                let sentence =
+                    format!("`{word}` is none of the choices, which are 1 to {count}; {AS_TEXT}");
+                return Err(Failure::Usage(sentence));
+            }
+        }
+    }
+    Ok(chosen)
 }
+
+/// How words are sent that choose nothing.
+const AS_TEXT: &str = "`--text` sends words of your own as they are";
 
 #[cfg(test)]
 mod tests {
+    use super::Reading::{AsChoices, AsWritten};
     use super::*;
     use countersign_core::ask::QuestionOption;
 
@@ -177,47 +201,65 @@ mod tests {
     fn the_one_part_of_a_question_takes_all_that_is_chosen() {
         let colours = [question(&["Red", "Blue"], true)];
         assert_eq!(
-            assemble(&colours, words(&["red", "Blue"]), vec![]).unwrap(),
+            assemble(&colours, words(&["red", "Blue"]), vec![], AsChoices).unwrap(),
             [words(&["Red", "Blue"])]
         );
         let one = [question(&["Red", "Blue"], false)];
-        assert!(assemble(&one, words(&["red", "Blue"]), vec![]).is_err());
+        assert!(assemble(&one, words(&["red", "Blue"]), vec![], AsChoices).is_err());
     }
 
     #[test]
-    fn a_number_names_a_suggestion_unless_it_is_one() {
-        let colours = [question(&["Red", "Blue"], false)];
-        let chosen = |questions: &[Question], word: &str| {
-            assemble(questions, words(&[word]), vec![]).unwrap()[0][0].clone()
-        };
-        assert_eq!(chosen(&colours, "2"), "Blue");
-        for own_words in ["0", "3", "2nd"] {
-            assert_eq!(chosen(&colours, own_words), own_words);
+    fn what_chooses_nothing_is_sent_only_where_that_is_said() {
+        let colours = [question(&["Red", "Blue", "Green"], false)];
+        let sent = |word: &str, reading| assemble(&colours, words(&[word]), vec![], reading);
+        assert_eq!(sent("2", AsChoices).unwrap(), [words(&["Blue"])]);
+        for (word, said) in [
+            ("9", "there is no choice 9: the choices are 1 to 3"),
+            ("0", "there is no choice 0: the choices are 1 to 3"),
+            ("2nd", "`2nd` is none of the choices, which are 1 to 3"),
+        ] {
+            let refused = sent(word, AsChoices).unwrap_err();
+            assert!(matches!(refused, Failure::Usage(_)));
+            let sentence = refused.to_string();
+            assert!(sentence.contains(said), "{sentence}");
+            assert!(sentence.contains("--text"), "{sentence}");
+            assert_eq!(sent(word, AsWritten).unwrap(), [words(&[word])]);
         }
-        let counts = [question(&["2", "1"], false)];
-        assert_eq!(chosen(&counts, "2"), "2", "that is what it says");
-        assert_eq!(chosen(&counts, "1"), "1");
+        let open = [question(&[], false)];
+        let sent = assemble(&open, words(&["9"]), vec![], AsChoices).unwrap();
+        assert_eq!(sent, [words(&["9"])], "there is nothing to choose from");
     }
 
     #[test]
     fn of_several_parts_each_takes_one_word_or_what_is_said_of_it_by_number() {
         let both = [question(&["sqlite"], false), question(&["red"], true)];
         assert_eq!(
-            assemble(&both, words(&["sqlite", "my own words"]), vec![]).unwrap(),
+            assemble(&both, words(&["sqlite", "my own words"]), vec![], AsWritten).unwrap(),
             [words(&["sqlite"]), words(&["my own words"])]
         );
         assert_eq!(
-            assemble(&both, vec![], parts(&["2=red", "1=sqlite", "2=a=b"])).unwrap(),
+            assemble(
+                &both,
+                vec![],
+                parts(&["2=red", "1=sqlite", "2=a=b"]),
+                AsWritten
+            )
+            .unwrap(),
             [words(&["sqlite"]), words(&["red", "a=b"])]
+        );
+        assert_eq!(
+            assemble(&both, vec![], parts(&["2=1", "1=1"]), AsChoices).unwrap(),
+            [words(&["sqlite"]), words(&["red"])]
         );
         for (choices, numbered) in [
             (words(&["sqlite"]), vec![]),
             (vec![], parts(&["1=sqlite"])),
             (vec![], parts(&["1=sqlite", "2=red", "3=x"])),
             (words(&["sqlite", " "]), vec![]),
+            (words(&["sqlite", "2"]), vec![]),
         ] {
             assert!(matches!(
-                assemble(&both, choices, numbered),
+                assemble(&both, choices, numbered, AsChoices),
                 Err(Failure::Usage(_))
             ));
         }

@@ -124,7 +124,9 @@ fn a_question_shows_its_parts_and_what_can_be_chosen() {
         "{text}"
     );
     assert!(
-        text.contains("countersign answer k3v9qa CHOICE CHOICE\n"),
+        text.contains(
+            "countersign answer k3v9qa NUMBER TEXT\n  countersign answer k3v9qa --text TEXT TEXT\n"
+        ),
         "{text}"
     );
 }

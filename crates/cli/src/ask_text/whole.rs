@@ -118,8 +118,25 @@ fn how_to_answer(ask: &AskView) -> String {
             own_options(&mut lines, ask, &id);
         }
         Subject::Question { questions } => {
-            let choices: Vec<_> = questions.iter().map(|_| "CHOICE").collect();
+            let offers = questions
+                .iter()
+                .any(|question| !question.options.is_empty());
+            let each = |question: &Question| {
+                if question.options.is_empty() {
+                    "TEXT"
+                } else {
+                    "NUMBER"
+                }
+            };
+            let choices: Vec<_> = questions.iter().map(each).collect();
             lines.push(format!("  countersign answer {id} {}", choices.join(" ")));
+            if offers {
+                let texts: Vec<_> = questions.iter().map(|_| "TEXT").collect();
+                lines.push(format!(
+                    "  countersign answer {id} --text {}",
+                    texts.join(" ")
+                ));
+            }
         }
         Subject::WorkspaceWrite { .. } => lines.push(format!("  countersign allow {id}")),
     }

@@ -25,7 +25,8 @@ pub(super) async fn exchange(
     let connecting = tokio::time::timeout(CONNECT_LIMIT, UnixStream::connect(socket));
     let stream = match connecting.await {
         Ok(connected) => connected.map_err(|error| Unsent::NoServer(error.to_string()))?,
-        Err(_) => return Err(Unsent::TooLate),
+        // A server that lives takes a connection at once.
+        Err(_) => return Err(Unsent::Silent),
     };
     let handshake = http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = handshake.map_err(broken)?;

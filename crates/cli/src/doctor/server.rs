@@ -10,21 +10,37 @@ use crate::Call;
 use crate::connection::Connection;
 use crate::discovery::ServerFile;
 use crate::duration::spoken;
+use crate::exit::Exit;
 
 const START: &str = "start one with `countersign up` or `countersign serve --workspace DIRECTORY`";
 
-/// Looks at the server; tells whether an engine of it is ready.
-pub(super) async fn check(call: &mut Call<'_>, checks: &mut Vec<Check>) -> anyhow::Result<bool> {
+/// How the server was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It works, and an engine of it is ready.
+    Ready,
+    /// No engine of it is ready, or there is none.
+    Unready,
+    /// It is there and does not answer: nothing else can be asked of it.
+    Silent,
+}
+
+/// Looks at the server.
+pub(super) async fn check(call: &mut Call<'_>, checks: &mut Vec<Check>) -> anyhow::Result<Found> {
     let connection = match call.connect() {
         Ok(connection) => connection,
         Err(error) => {
             checks.push(absent(call, &error));
-            return Ok(false);
+            return Ok(Found::Unready);
         }
     };
     if let Err(error) = connection.get::<Value>("/healthz").await {
+        if Exit::of(&error) == Exit::ServerSilent {
+            checks.push(silent(&error));
+            return Ok(Found::Silent);
+        }
         checks.push(absent(call, &error));
-        return Ok(false);
+        return Ok(Found::Unready);
     }
     checks.push(running(call));
     if let Err(error) = connection.get::<Value>("/readyz").await {
@@ -46,12 +62,23 @@ pub(super) async fn check(call: &mut Call<'_>, checks: &mut Vec<Check>) -> anyho
         Err(error) => {
             let fix = "call from a terminal of yours, or with another token";
             checks.push(Check::fail("you", first_line(&error), fix));
-            return Ok(false);
+            return Ok(Found::Unready);
         }
     }
-    let ready = engines(&connection, checks).await;
+    let is_ready = engines(&connection, checks).await;
     alarms(call, &connection, checks).await;
-    Ok(ready)
+    Ok(if is_ready {
+        Found::Ready
+    } else {
+        Found::Unready
+    })
+}
+
+/// The server is there and does not answer: what is said of it has what to do on its second line.
+fn silent(error: &anyhow::Error) -> Check {
+    let said = error.to_string();
+    let fix = said.lines().nth(1).unwrap_or(START);
+    Check::fail("server", first_line(error), fix)
 }
 
 /// No server answers. That is no failure where none is running: whoever hands a job in starts one.

@@ -4,7 +4,7 @@ use countersign_api::JobView;
 use countersign_core::job::JobState;
 use owo_colors::OwoColorize as _;
 
-use super::progress::Pursuit;
+use super::progress::{Pursuit, job_is_kept};
 use super::{lookup, text};
 use crate::Call;
 use crate::exit::Exit;
@@ -30,7 +30,9 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: Attach) -> anyhow::Resul
         pursuit.tell(call).await?;
     }
     if let (Some(session), Some(turn)) = (pursuit.view.session, pursuit.view.turn) {
-        let follow = Follow::begin(&connection).await?;
+        let follow = Follow::begin(&connection)
+            .await?
+            .advising(job_is_kept(&job.id));
         let view: JobView = lookup::job(&connection, job.id.as_str()).await?.value;
         let attached = Attached {
             session,

@@ -7,10 +7,10 @@ use countersign_core::visible::visible;
 use tokio::time::{Duration, Instant};
 
 use super::text::one_line;
-use super::wait::is_refusal;
+use super::wait::is_final;
 use crate::Call;
-use crate::connection::Connection;
-use crate::follow::{Follow, News};
+use crate::connection::{Connection, Fate};
+use crate::follow::{Follow, News, server_left};
 use crate::launch;
 
 /// How often a job is looked at while much happens to it.
@@ -32,7 +32,7 @@ pub(super) struct Pursuit {
 impl Pursuit {
     /// Begins to follow the job `id`: whatever happens from now on is heard.
     pub(super) async fn begin(connection: &Connection, id: &JobId) -> anyhow::Result<Self> {
-        let follow = Follow::begin(connection).await?;
+        let follow = Follow::begin(connection).await?.advising(job_is_kept(id));
         let view = connection.get(&format!("/api/v1/jobs/{id}")).await?.value;
         Ok(Self {
             connection: connection.clone(),
@@ -60,11 +60,11 @@ impl Pursuit {
                 news = self.follow.next() => news?,
                 () = until(due), if due.is_some() => match self.look().await {
                     Ok(()) => return Ok(()),
-                    Err(error) if is_refusal(&error) => return Err(error),
+                    Err(error) if is_final(&error) => return Err(error),
                     // The line is down; it is looked at again when there is a server.
                     Err(_) => {
                         self.look_at = Some(Instant::now() + AT_MOST_EVERY);
-                        call.server_again().await?;
+                        call.server_again(&self.connection, &self.view.id).await?;
                         continue;
                     }
                 },
@@ -101,7 +101,9 @@ impl Pursuit {
             },
             News::Delta(..) => {}
             News::Reset | News::Reconnected => self.look_at = Some(Instant::now()),
-            News::Disconnected(_) => call.server_again().await?,
+            News::Disconnected(_) => {
+                call.server_again(&self.connection, &self.view.id).await?;
+            }
         }
         Ok(())
     }
@@ -120,7 +122,7 @@ impl Pursuit {
         let path = format!("/api/v1/jobs/{}/log?after={}", self.view.id, self.logged);
         let log: JobLog = match self.connection.get(&path).await {
             Ok(reply) => reply.value,
-            Err(error) if is_refusal(&error) => return Err(error),
+            Err(error) if is_final(&error) => return Err(error),
             // The line is down; nothing is missed, for the log is read from where it was left.
             Err(_) => return Ok(()),
         };
@@ -166,9 +168,25 @@ async fn until(due: Option<Instant>) {
     }
 }
 
+/// What to do if the server has left that was to bring the job `id` to its end.
+pub(super) fn job_is_kept(id: &JobId) -> String {
+    format!(
+        "What the job had come to is kept: `countersign status {id}` starts a server and says what became of it, and `countersign task --resume {id} …` goes on with it"
+    )
+}
+
 impl Call<'_> {
-    /// The server's line is down: if the server is gone, another one takes its place.
-    pub(super) async fn server_again(&mut self) -> anyhow::Result<()> {
+    /// The line to the server is down that was to bring the job `id` to its end. If it was killed, another one takes its
+    /// place; if somebody stopped it, that is the end of waiting.
+    pub(super) async fn server_again(
+        &mut self,
+        connection: &Connection,
+        id: &JobId,
+    ) -> anyhow::Result<()> {
+        if connection.fate().await == Fate::Ended {
+            let sentence = "the server was stopped while this command waited for it";
+            return Err(server_left(sentence, &job_is_kept(id)));
+        }
         if self.may_start() {
             launch::ensure(self.surroundings).await?;
         }

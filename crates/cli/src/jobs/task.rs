@@ -12,6 +12,7 @@ use super::lookup::{self, Listed};
 use super::progress::Pursuit;
 use super::resume::candidate;
 use super::safety::with_header;
+use super::wait::is_final;
 use super::words::{self, Source};
 use super::{shape, text};
 use crate::Call;
@@ -255,7 +256,10 @@ pub(super) async fn hand_in(
         Ok(taken) => taken,
         // The same id is the same job, however often it is handed in.
         Err(error) => {
-            connection = call.survive(connection, error).await?;
+            if is_final(&error) {
+                return Err(error);
+            }
+            connection = call.connect_or_start().await?;
             let again = connection.post_waiting("/api/v1/jobs", job, HANDING_IN);
             again.await?
         }

@@ -7,10 +7,12 @@ use countersign_core::job::JobId;
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::progress::job_is_kept;
 use super::{lookup, result, shape};
 use crate::Call;
 use crate::connection::{Connection, Reply};
 use crate::exit::{Exit, Failure};
+use crate::follow::{WITHOUT_SERVER, server_left, without_server};
 use crate::launch;
 
 /// How long one request waits: less than any proxy on the way would.
@@ -40,7 +42,10 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: WaitAndResult) -> anyhow
     let found = match lookup::job(&connection, &arguments.id).await {
         Ok(found) => found,
         Err(error) => {
-            connection = call.survive(connection, error).await?;
+            if is_final(&error) {
+                return Err(error);
+            }
+            connection = call.connect_or_start().await?;
             lookup::job(&connection, &arguments.id).await?
         }
     };
@@ -64,13 +69,15 @@ pub(crate) async fn run(call: &mut Call<'_>, arguments: WaitAndResult) -> anyhow
     Ok(Exit::StillRunning)
 }
 
-/// Waits until the job `id` has ended or it is `deadline`; a server that dies meanwhile has a successor started.
+/// Waits until the job `id` has ended or it is `deadline`; a server that dies meanwhile has a successor started, one that
+/// somebody stops has not.
 pub(super) async fn until_ended(
     call: &mut Call<'_>,
     mut connection: Connection,
     id: &JobId,
     deadline: Instant,
 ) -> anyhow::Result<JobView> {
+    let mut lost_at = None;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let asked: anyhow::Result<Reply<JobView>> = if left.is_zero() {
@@ -90,9 +97,18 @@ pub(super) async fn until_ended(
                 return Ok(reply.value);
             }
             // A server that ends says how the job stands and hangs up.
-            Ok(_) => tokio::time::sleep(PAUSE.min(left)).await,
-            Err(error) if left.is_zero() => return Err(error),
-            Err(error) => connection = call.survive(connection, error).await?,
+            Ok(_) => {
+                lost_at = None;
+                tokio::time::sleep(PAUSE.min(left)).await;
+            }
+            Err(error) if left.is_zero() || is_final(&error) => return Err(error),
+            Err(_) => {
+                let lost_at = *lost_at.get_or_insert_with(Instant::now);
+                if lost_at.elapsed() >= WITHOUT_SERVER {
+                    return Err(server_left(&without_server(), &job_is_kept(id)));
+                }
+                connection = call.survive(connection, id).await?;
+            }
         }
     }
 }
@@ -107,7 +123,7 @@ impl Call<'_> {
         if self.may_start() && launch::should_be_served(self.surroundings) {
             let connection = self.connect()?;
             match reading(&connection).await {
-                Err(error) if !is_refusal(&error) => {}
+                Err(error) if !is_final(&error) => {}
                 read => return Ok((connection, read?)),
             }
         }
@@ -116,26 +132,30 @@ impl Call<'_> {
         Ok((connection, read))
     }
 
-    /// A request came to nothing with `error`. If the server said no, that is it: it would say so again. Else it may have
-    /// died; then another one is started, and the way to it returned.
+    /// A request about the job `id` came to nothing, so that the server may have died; then another one is started. The
+    /// way to the one that is there now is returned.
     pub(super) async fn survive(
         &mut self,
         connection: Connection,
-        error: anyhow::Error,
+        id: &JobId,
     ) -> anyhow::Result<Connection> {
-        if is_refusal(&error) {
-            return Err(error);
-        }
         tokio::time::sleep(PAUSE).await;
-        self.server_again().await?;
-        connection.find_again()
+        self.server_again(&connection, id).await?;
+        // One that is elsewhere may come back.
+        Ok(connection.find_again().unwrap_or(connection))
     }
 }
 
-/// Whether somebody said no, rather than nothing.
-pub(super) fn is_refusal(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref(),
-        Some(Failure::Refused { .. } | Failure::Usage(_) | Failure::NotFound(_))
-    )
+/// Whether trying again would change nothing: somebody said no, rather than nothing.
+pub(super) fn is_final(error: &anyhow::Error) -> bool {
+    match error.downcast_ref() {
+        Some(
+            Failure::Refused { .. }
+            | Failure::Usage(_)
+            | Failure::NotFound(_)
+            | Failure::ServerLeft { .. }
+            | Failure::ServerSilent(_),
+        ) => true,
+        Some(Failure::NoServer(_)) | None => false,
+    }
 }

@@ -264,8 +264,9 @@ impl Watching {
             }
             News::Disconnected(_) => {
                 // Only a server brings what is under way to its end.
-                if self.jobs.values().any(|job| !job.told_end) {
-                    call.server_again().await?;
+                let unended = self.jobs.values().find(|job| !job.told_end);
+                if let Some(job) = unended {
+                    call.server_again(&self.connection, &job.view.id).await?;
                 }
             }
         }

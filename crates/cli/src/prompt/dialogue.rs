@@ -6,10 +6,8 @@ use std::collections::VecDeque;
 
 use countersign_api::{AnswerKind, AnswerRequest, AskView};
 use countersign_core::answer::Scope;
-use countersign_core::ask::{Question, Subject};
+use countersign_core::ask::{NoChoice, Question, Subject};
 use countersign_core::id::AskId;
-
-use crate::answers::as_suggested;
 
 /// The asks that the person has still to answer, and how far the first of them has come.
 #[derive(Debug, Default)]
@@ -134,7 +132,7 @@ impl Dialogue {
             ),
             (b"a", true) => {
                 self.stage = Stage::Part(Vec::new());
-                self.ask_for_part()
+                self.ask_for_part("")
             }
             (b"d", _) => {
                 self.stage = Stage::Reason;
@@ -161,14 +159,19 @@ impl Dialogue {
         };
         let count = questions.len();
         if let Some(question) = questions.get(choices.len()) {
-            let chosen = choose(question, line);
-            if !chosen.is_empty() {
-                choices.push(chosen);
+            match choose(question, line) {
+                Ok(chosen) if chosen.is_empty() => {}
+                Ok(chosen) => choices.push(chosen),
+                Err(none) => {
+                    self.stage = Stage::Part(choices);
+                    return self
+                        .ask_for_part(&format!("{none}. Quotes around it send it as words.\n"));
+                }
             }
         }
         if choices.len() < count {
             self.stage = Stage::Part(choices);
-            return self.ask_for_part();
+            return self.ask_for_part("");
         }
         let Some(id) = self.waiting.front().map(|ask| ask.id) else {
             return Step::Wait;
@@ -182,7 +185,7 @@ impl Dialogue {
         )
     }
 
-    fn ask_for_part(&self) -> Step {
+    fn ask_for_part(&self, before: &str) -> Step {
         let (Some(questions), Stage::Part(choices)) = (self.questions(), &self.stage) else {
             return Step::Wait;
         };
@@ -193,7 +196,7 @@ impl Dialogue {
             Some(_) | None => "a number, or your words",
         };
         Step::AskForLine(format!(
-            "Part {} of {}, {hint}: ",
+            "{before}Part {} of {}, {hint}: ",
             number + 1,
             questions.len()
         ))
@@ -245,21 +248,20 @@ fn keys(ask: &AskView) -> &'static str {
     }
 }
 
-/// What a line chooses: suggestions by their numbers, or the words themselves.
-fn choose(question: &Question, line: &str) -> Vec<String> {
-    let numbers: Option<Vec<String>> = line
-        .split(',')
-        .map(|part| {
-            let number: usize = part.trim().parse().ok()?;
-            let option = question.options.get(number.checked_sub(1)?)?;
-            Some(option.label.clone())
-        })
-        .collect();
-    match numbers {
-        Some(labels) if labels.len() == 1 || question.multiple => labels,
-        Some(_) | None if line.is_empty() => Vec::new(),
-        Some(_) | None => vec![as_suggested(line, question)],
+/// What a line chooses: suggestions by their numbers, or the words themselves. Words in quotes choose nothing.
+fn choose(question: &Question, line: &str) -> Result<Vec<String>, NoChoice> {
+    let quoted = line
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+        .filter(|words| !words.trim().is_empty());
+    if let Some(words) = quoted {
+        return Ok(vec![words.to_owned()]);
     }
+    Ok(match question.choose(line)? {
+        Some(labels) => labels,
+        None if line.is_empty() => Vec::new(),
+        None => vec![line.to_owned()],
+    })
 }
 
 #[cfg(test)]
@@ -342,6 +344,31 @@ mod tests {
         let expected = [vec!["green"], vec!["blue", "red"]]
             .map(|part| part.into_iter().map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(answer.choices, Some(expected.to_vec()));
+    }
+
+    #[test]
+    fn a_number_that_is_no_choice_is_asked_for_again_and_sent_only_in_quotes() {
+        let option = |label: &str| json!({"label": label, "description": ""});
+        let subject = json!({"kind": "question", "questions": [{
+            "header": "", "question": "one?", "multiple": false,
+            "options": [option("red"), option("blue"), option("green")],
+        }]});
+        for (typed, sent) in [("3\n", "green"), ("\"9\"\n", "9")] {
+            let mut dialogue = begun(ask(&subject, "one?", &json!({})));
+            dialogue.type_in(b"a");
+            let Step::AskForLine(again) = dialogue.type_in(b"9\n") else {
+                panic!("a number that is no choice answers nothing");
+            };
+            assert!(
+                again.contains("there is no choice 9: the choices are 1 to 3"),
+                "{again}"
+            );
+            assert!(again.contains("Part 1 of 1"), "{again}");
+            let Step::Send(_, answer) = dialogue.type_in(typed.as_bytes()) else {
+                panic!("{typed} answers");
+            };
+            assert_eq!(answer.choices, Some(vec![vec![sent.to_owned()]]));
+        }
     }
 
     #[test]

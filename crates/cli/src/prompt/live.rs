@@ -63,7 +63,7 @@ pub(super) async fn watch(
                 live.cancel().await?;
             }
         }
-        live.ask_next().await?;
+        live.ask_next().await.or_else(|error| live.miss(error))?;
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) async fn attach(
         return Ok(Left::AtItsEnd);
     }
     loop {
-        live.ask_next().await?;
+        live.ask_next().await.or_else(|error| live.miss(error))?;
         match live.go_on(&mut follow, &mut interrupts).await? {
             Went::On => {}
             Went::ToItsEnd(_) => return Ok(Left::AtItsEnd),
@@ -132,7 +132,7 @@ enum Went {
 /// A turn that is being watched.
 struct Live<'a, 'b> {
     call: &'a mut Call<'b>,
-    connection: &'a Connection,
+    connection: Connection,
     session: SessionId,
     turn: TurnId,
     seen: i64,
@@ -144,12 +144,14 @@ struct Live<'a, 'b> {
     answered_here: HashSet<AskId>,
     /// Whether the person is told how the turn ended and how to go on.
     invites: bool,
+    /// Whether something was heard that could not be looked at.
+    missed: bool,
 }
 
 impl<'a, 'b> Live<'a, 'b> {
     fn new(
         call: &'a mut Call<'b>,
-        connection: &'a Connection,
+        connection: &Connection,
         taken: &PromptTaken,
         seen: i64,
     ) -> Self {
@@ -157,7 +159,7 @@ impl<'a, 'b> Live<'a, 'b> {
         Self {
             keyboard: by_hand.then(Keyboard::open).flatten(),
             call,
-            connection,
+            connection: connection.clone(),
             session: taken.session,
             turn: taken.turn,
             seen,
@@ -166,6 +168,7 @@ impl<'a, 'b> Live<'a, 'b> {
             related: HashMap::from([(taken.session, true)]),
             answered_here: HashSet::new(),
             invites: true,
+            missed: false,
         }
     }
 
@@ -176,16 +179,25 @@ impl<'a, 'b> Live<'a, 'b> {
         interrupts: &mut Signal,
     ) -> anyhow::Result<Went> {
         tokio::select! {
-            news = follow.next() => {
-                let ended = self.hear(news?).await?;
-                Ok(ended.map_or(Went::On, Went::ToItsEnd))
-            }
+            news = follow.next() => match self.hear(news?).await {
+                Ok(ended) => Ok(ended.map_or(Went::On, Went::ToItsEnd)),
+                Err(error) => self.miss(error).map(|()| Went::On),
+            },
             typed = Self::typed(&mut self.keyboard), if self.dialogue.is_waiting() => {
                 self.type_in(&typed?).await?;
                 Ok(Went::On)
             }
             _ = interrupts.recv() => Ok(Went::Interrupted),
         }
+    }
+
+    /// What was heard could not be looked at, as the server is gone: the stream of events says how that ends.
+    fn miss(&mut self, error: anyhow::Error) -> anyhow::Result<()> {
+        if Exit::of(&error) != Exit::NoServer {
+            return Err(error);
+        }
+        self.missed = true;
+        Ok(())
     }
 
     async fn typed(keyboard: &mut Option<Keyboard>) -> std::io::Result<Vec<u8>> {
@@ -214,18 +226,27 @@ impl<'a, 'b> Live<'a, 'b> {
                 let line = format!("{}: {why}; trying again", "Disconnected".yellow());
                 self.call.output.note(&line)?;
             }
-            News::Reconnected => self.call.output.note("Connected again")?,
-            News::Reset => {
-                self.read_items(self.seen).await?;
-                let path = format!("/api/v1/asks?state=open&session={}", self.session);
-                let open: AskList = self.connection.get(&path).await?.value;
-                for ask in open.asks {
-                    self.opened(ask)?;
+            News::Reconnected => {
+                self.call.output.note("Connected again")?;
+                self.connection = self.connection.find_again()?;
+                if std::mem::take(&mut self.missed) {
+                    return self.read_again().await;
                 }
-                return self.end_if_over().await;
             }
+            News::Reset => return self.read_again().await,
         }
         Ok(None)
+    }
+
+    /// Reads what there is to know of the turn, where events were missed.
+    async fn read_again(&mut self) -> anyhow::Result<Option<Exit>> {
+        self.read_items(self.seen).await?;
+        let path = format!("/api/v1/asks?state=open&session={}", self.session);
+        let open: AskList = self.connection.get(&path).await?.value;
+        for ask in open.asks {
+            self.opened(ask)?;
+        }
+        self.end_if_over().await
     }
 
     async fn happened(&mut self, body: EventBody, raw: &str) -> anyhow::Result<Option<Exit>> {

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) const WORKSPACE: &str = "ws_01jc0000000000000000000001";
 pub(crate) const SESSION: &str = "session_01jc0000000000000000000001";
@@ -25,6 +26,8 @@ pub(crate) const OPEN: &str = "ask_01jc00000000000000000pen01";
 pub(crate) const TAKEN: &str = "ask_01jc0000000000000000taken1";
 pub(crate) const GONE: &str = "ask_01jc0000000000000000g0ne01";
 pub(crate) const CLOSED: &str = "ask_01jc0000000000000000c0de01";
+/// A question of one part with three choices.
+pub(crate) const QUESTION: &str = "ask_01jc0000000000000000qest01";
 pub(crate) const TOKEN: &str = "cs_test";
 
 /// What the server remembers and is going to say.
@@ -32,7 +35,7 @@ pub(crate) const TOKEN: &str = "cs_test";
 pub(crate) struct Memory {
     /// Answers that it got.
     pub(crate) answers: Mutex<Vec<(String, Value)>>,
-    /// What each connection to the event stream is told after hello; the last one is kept open.
+    /// What each connection to the event stream is told after hello; the last one is kept open until the server leaves.
     pub(crate) streams: Mutex<Vec<String>>,
     /// The `Last-Event-ID` of each connection to the event stream.
     pub(crate) cursors: Mutex<Vec<Option<String>>>,
@@ -40,6 +43,8 @@ pub(crate) struct Memory {
     pub(crate) prompted: Notify,
     /// The asks that fall when [`OPEN`] is denied.
     pub(crate) siblings: Mutex<Vec<&'static str>>,
+    /// Ends the event stream that is kept open.
+    pub(crate) left: CancellationToken,
     /// Whether the event stream waits for a prompt before it says anything.
     pub(crate) waits_for_prompt: Mutex<bool>,
 }
@@ -76,6 +81,14 @@ impl Fake {
         let routes = routes(&self.memory, false);
         self.tasks
             .spawn(async move { axum::serve(listener, routes).await.unwrap() });
+    }
+}
+
+impl Fake {
+    /// Is there no more, as one that was killed: only its runtime file is left.
+    pub(crate) async fn leave(mut self) {
+        self.tasks.shutdown().await;
+        self.memory.left.cancel();
     }
 }
 
@@ -136,6 +149,13 @@ pub(crate) fn ask(id: &str, state: &str) -> Value {
         "digest": "ab".repeat(32), "likeness": "cd".repeat(32), "state": state, "siblings": [],
         "may_answer": state == "open",
     });
+    if id == QUESTION {
+        let option = |label: &str| json!({"label": label, "description": ""});
+        ask["subject"] = json!({"kind": "question", "questions": [{
+            "header": "Store", "question": "Which database?", "multiple": false,
+            "options": [option("sqlite"), option("postgres"), option("neither")],
+        }]});
+    }
     if matches!(state, "answered" | "delivered") {
         ask["answer"] = json!({
             "answer": "deny", "reason": "not on my watch", "surface": "web",
@@ -214,6 +234,9 @@ async fn list(
 
 async fn show(State(server): State<Server>, Path(id): Path<AskId>) -> Response {
     let id = id.to_string();
+    if id == QUESTION {
+        return axum::Json(ask(&id, "open")).into_response();
+    }
     let Some(state) = known().get(id.as_str()).copied() else {
         return not_found();
     };
@@ -227,6 +250,14 @@ async fn show(State(server): State<Server>, Path(id): Path<AskId>) -> Response {
 async fn answer(State(server): State<Server>, Path(id): Path<AskId>, body: Bytes) -> Response {
     let id = id.to_string();
     let body: Value = serde_json::from_slice(&body).unwrap();
+    if id == QUESTION && body["answer"] != "choices" {
+        return error(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "unprocessable",
+            "a question is answered with `choices`, or with `deny`",
+            &json!({}),
+        );
+    }
     server
         .memory
         .answers
@@ -234,7 +265,7 @@ async fn answer(State(server): State<Server>, Path(id): Path<AskId>, body: Bytes
         .unwrap()
         .push((id.clone(), body));
     match id.as_str() {
-        OPEN => axum::Json(ask(&id, "answered")).into_response(),
+        OPEN | QUESTION => axum::Json(ask(&id, "answered")).into_response(),
         TAKEN => error(
             StatusCode::CONFLICT,
             "already_answered",
@@ -333,7 +364,12 @@ async fn events(State(server): State<Server>, headers: HeaderMap) -> Response {
     };
     let begun = futures_util::stream::iter([hello]).chain(futures_util::stream::once(rest));
     let whole = if last {
-        begun.chain(futures_util::stream::pending()).boxed()
+        let left = server.memory.left.clone();
+        let end = futures_util::stream::once(async move {
+            left.cancelled().await;
+            Bytes::new()
+        });
+        begun.chain(end).boxed()
     } else {
         begun.boxed()
     };

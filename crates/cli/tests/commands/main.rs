@@ -17,8 +17,9 @@ use countersign_cli::{ClientCommand, Output, Surroundings, run_in};
 use serde_json::{Value, json};
 
 mod fake;
+mod waiting;
 
-use fake::{CLOSED, Fake, GONE, OPEN, TAKEN, delta, event};
+use fake::{CLOSED, Fake, GONE, OPEN, QUESTION, TAKEN, delta, event};
 
 #[derive(Debug, clap::Parser)]
 #[command(name = "countersign")]
@@ -84,15 +85,19 @@ impl Caller {
     }
 
     async fn run(&self, arguments: &[&str]) -> u8 {
+        let running = self.run_for_as_long_as_it_takes(arguments);
+        tokio::time::timeout(Duration::from_secs(30), running)
+            .await
+            .expect("a command ends in time")
+    }
+
+    async fn run_for_as_long_as_it_takes(&self, arguments: &[&str]) -> u8 {
         let Top::Client(command) = Program::try_parse_from([&["countersign"], arguments].concat())
             .unwrap()
             .command;
         let mut output =
             Output::plain(Box::new(self.stdout.clone()), Box::new(self.stderr.clone()));
-        let running = run_in(command, &self.surroundings, &mut output);
-        let exit = tokio::time::timeout(Duration::from_secs(30), running)
-            .await
-            .expect("a command ends in time");
+        let exit = run_in(command, &self.surroundings, &mut output).await;
         // Shown by the test runner when an assertion fails.
         eprintln!(
             "{arguments:?} ended with {exit:?}\n{}{}",
@@ -213,6 +218,43 @@ async fn answers_are_sent_as_they_were_meant() {
             json!({"answer": "allow_always", "scope": "session", "pattern": "src/**"}),
             json!({"answer": "deny", "reason": "use the API"}),
             json!({"answer": "option", "option": "once"}),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_number_chooses_and_what_chooses_nothing_is_sent_only_as_text() {
+    let data = tempfile::tempdir().unwrap();
+    let mut fake = Fake::new();
+    fake.on_socket(data.path());
+    for (arguments, said) in [
+        (&["answer", QUESTION, "9"][..], "the choices are 1 to 3"),
+        (&["answer", QUESTION, "0"][..], "the choices are 1 to 3"),
+        (&["answer", QUESTION, "duckdb"][..], "--text"),
+        (&["allow", QUESTION][..], "countersign answer qest01 1"),
+    ] {
+        let caller = Caller::in_directory(data.path());
+        assert_eq!(caller.run(arguments).await, 2, "{arguments:?}");
+        let stderr = caller.stderr.text();
+        assert!(stderr.contains(said), "{stderr}");
+    }
+    assert!(fake.memory.answers.lock().unwrap().is_empty());
+    let caller = Caller::in_directory(data.path());
+    for arguments in [
+        &["answer", QUESTION, "2"][..],
+        &["answer", QUESTION, "Postgres"][..],
+        &["answer", QUESTION, "--text", "9"][..],
+    ] {
+        assert_eq!(caller.run(arguments).await, 0, "{arguments:?}");
+    }
+    let answers = fake.memory.answers.lock().unwrap();
+    let sent: Vec<&Value> = answers.iter().map(|(_, body)| &body["choices"]).collect();
+    assert_eq!(
+        sent,
+        [
+            &json!([["postgres"]]),
+            &json!([["postgres"]]),
+            &json!([["9"]])
         ]
     );
 }

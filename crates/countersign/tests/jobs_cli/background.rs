@@ -4,11 +4,11 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use countersign_testkit::eventually;
 use countersign_testkit::test_server::PATIENCE;
-use rustix::process::{Pid, getsid};
+use rustix::process::{Pid, Signal, getsid};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{ChildStdout, Command};
 
-use crate::place::{Place, end_of, is_there, server_of};
+use crate::place::{Place, end_of, is_there, server_of, signal};
 
 #[tokio::test]
 async fn ten_commands_at_once_start_one_server_and_lose_no_job() {
@@ -142,6 +142,50 @@ async fn whoever_waits_for_a_job_is_told_its_end_though_the_server_is_killed() {
 }
 
 #[tokio::test]
+async fn whoever_waits_for_a_job_is_told_when_somebody_stops_the_server() {
+    let place = Place::new();
+    let id = place.begin(&[], "RUN echo hello").await;
+    place.until(&id, "waiting").await;
+    let waits: [&[&str]; 6] = [
+        &["wait-and-result", &id],
+        &["status", &id, "--wait"],
+        &["attach", &id],
+        &["logs", &id, "--follow"],
+        &["watch", &id],
+        &["watch", "--limit", "none"],
+    ];
+    let foreground = ["task", "--engine", "demo", "WAIT"];
+    let mut waiting: Vec<_> = waits
+        .iter()
+        .copied()
+        .chain([&foreground[..]])
+        .map(|arguments| (arguments, place.command(arguments).spawn().unwrap()))
+        .collect();
+    let server = place.server().expect("it serves");
+    // One each, and `attach` follows both the job and its turn.
+    place.until_waited_for(waiting.len() + 1).await;
+    for (arguments, child) in &mut waiting {
+        assert!(child.try_wait().unwrap().is_none(), "{arguments:?}");
+    }
+    signal(server, Signal::TERM);
+    for (arguments, child) in waiting {
+        let ended = end_of(child, arguments).await;
+        ended.expect_code(8);
+        assert!(ended.stderr.contains("the server was stopped"), "{ended:?}");
+        assert!(!ended.stderr.contains("Started a server"), "{ended:?}");
+    }
+    eventually(PATIENCE, "the server ends", async || {
+        (!is_there(server)).then_some(())
+    })
+    .await;
+    assert_eq!(place.server(), None, "nobody starts another");
+    // What they were advised to do says what became of it.
+    let told = place.run(&["status", &id]).await;
+    told.expect_success();
+    assert!(told.stdout.contains("Countersign was stopped"), "{told:?}");
+}
+
+#[tokio::test]
 async fn the_companions_variable_names_the_state_and_no_other_programs_directory_is_used() {
     let place = Place::new();
     let companion = place.path("companion");
@@ -166,4 +210,72 @@ async fn the_companions_variable_names_the_state_and_no_other_programs_directory
     own.expect_success();
     assert!(place.server().is_some());
     assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_folder_in_which_something_was_done_is_served_after_a_restart_under_its_name() {
+    let place = Place::new();
+    let id = place.begin(&[], "SAY hello").await;
+    place.run(&["wait-and-result", &id]).await.expect_success();
+    // A prompt in a folder that is not served is said in that folder, and in no other.
+    let prompt = ["prompt", "--engine", "demo", "SAY hello"];
+    let prompted = place.run_in("elsewhere", &prompt).await;
+    prompted.expect_success();
+    assert!(prompted.stderr.contains("/elsewhere"), "{prompted:?}");
+    let own = place
+        .run_in("home", &["prompt", "--continue", "SAY hello"])
+        .await;
+    own.expect_code(5);
+    assert!(own.stderr.contains("/home lies in no workspace"), "{own:?}");
+
+    let first = place.server().expect("it serves");
+    signal(first, Signal::TERM);
+    eventually(PATIENCE, "the server ends", async || {
+        (!is_there(first)).then_some(())
+    })
+    .await;
+    let again = ["prompt", "--continue", "SAY hello again"];
+    place.job(&id).await;
+    place.run_in("elsewhere", &again).await.expect_success();
+    let repo = place.path("repo").canonicalize().unwrap();
+    assert_eq!(
+        place.job(&id).await["workspaceRoot"],
+        repo.to_str().unwrap()
+    );
+    for folder in ["repo", "elsewhere"] {
+        let audit = place.run(&["audit", "list", "--workspace", folder]).await;
+        audit.expect_success();
+        assert!(audit.stdout.contains("workspace.serve"), "{audit:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_stopped_by_a_signal_is_named_by_every_command() {
+    let place = Place::new();
+    let id = place.begin(&[], "WAIT").await;
+    let server = place.server().expect("it serves");
+    let wait = ["wait-and-result", &id];
+    let waiting = place.command(&wait).spawn().unwrap();
+    place.until_waited_for(1).await;
+    signal(server, Signal::STOP);
+    let commands: [&[&str]; 4] = [
+        &["status"],
+        &["doctor"],
+        &["task", "--engine", "demo", "--background", "SAY hello"],
+        &["inbox"],
+    ];
+    let begun = commands.map(|arguments| (arguments, place.command(arguments).spawn().unwrap()));
+    for (arguments, child) in begun.into_iter().chain([(&wait[..], waiting)]) {
+        let ended = end_of(child, arguments).await;
+        ended.expect_code(9);
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(
+            said.contains(&format!("process {server} is stopped")),
+            "{said}"
+        );
+        assert!(said.contains(&format!("kill -CONT {server}")), "{said}");
+    }
+    signal(server, Signal::CONT);
+    place.run(&["cancel", &id]).await.expect_success();
+    assert_eq!(place.server(), Some(server), "it goes on");
 }

@@ -141,6 +141,36 @@ impl Place {
         server_of(&self.data())
     }
 
+    /// Waits until `count` connections to the server stay open, as those of commands that wait do.
+    pub(crate) async fn until_waited_for(&self, count: usize) {
+        const LOOKS: usize = 10;
+        let mut seen = 0;
+        let what = format!("{count} connections stay open");
+        eventually(PATIENCE, &what, async || {
+            seen = if self.connections() >= count {
+                seen + 1
+            } else {
+                0
+            };
+            (seen >= LOOKS).then_some(())
+        })
+        .await;
+    }
+
+    /// How many connections to the server are open.
+    fn connections(&self) -> usize {
+        const CONNECTED: &str = "03";
+        let text = std::fs::read(self.data().join("server.json")).unwrap_or_default();
+        let server: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let socket = server["socket"].as_str().unwrap_or("(none)").to_owned();
+        let table = std::fs::read_to_string("/proc/net/unix").unwrap();
+        let is_ours = |line: &&str| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            fields.get(5) == Some(&CONNECTED) && fields.last() == Some(&socket.as_str())
+        };
+        table.lines().filter(is_ours).count()
+    }
+
     /// Kills the server as a crash would, and waits until it is gone.
     pub(crate) async fn kill_server(&self) {
         let pid = self.server().expect("a server runs");

@@ -38,7 +38,9 @@ pub(crate) struct EventQuery {
 ///
 /// The stream begins with `hello` and the number of the newest event. Events have their number as `id`,
 /// their type as `event` and an `Event` as `data`; words as they are said are `delta`, without an `id`.
-/// `reset` says that events are missing: read everything again.
+/// `reset` says that events are missing: read everything again. `goodbye` says that the server ends in order, and is the
+/// last of a stream: its `reason` is `stopped` if somebody stopped it, or `idle` if it was started in the background and
+/// nobody needs it.
 #[utoipa::path(get, path = "/api/v1/events", tag = "events", params(EventQuery),
     responses((status = 200, body = String, content_type = "text/event-stream"), Refused, Unfit))]
 pub(crate) async fn follow_events(

@@ -365,6 +365,12 @@ pub(crate) async fn heal_jobs(
     extract::Json(request): extract::Json<HealRequest>,
 ) -> Result<Json<HealReport>, ApiError> {
     let broker = &server.broker;
+    // Whoever may not ask is told so before anything is looked for.
+    admitted.caller.require(if request.dry_run {
+        Grant::Read
+    } else {
+        Grant::Prompt
+    })?;
     let workspace = match (request.all, request.directory.as_deref()) {
         (false, Some(directory)) => {
             let found = broker

@@ -6,12 +6,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{AppendHeaders, IntoResponse as _, Response};
 use countersign_api::{ErrorBody, ErrorCode, NewPairing, PairRequest, Paired, PairingView};
+use countersign_broker::PairingWish;
 use countersign_core::token::TokenKind;
 use http::header::{HOST, HeaderMap, SET_COOKIE, USER_AGENT};
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use crate::auth::{Admitted, Place, Transport, clear_cookie, device_of, set_cookie};
-use crate::endpoints::refusals::{Refused, UnfitBody};
+use crate::endpoints::refusals::{Missing, Refused, UnfitBody};
 use crate::endpoints::workspaces::view_of;
 use crate::error::ApiError;
 use crate::extract;
@@ -22,17 +23,19 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 
 /// Makes a one-time code for a browser, and a link that carries it.
 #[utoipa::path(post, path = "/api/v1/pairings", tag = "callers", request_body = NewPairing,
-    responses((status = 201, body = PairingView), Refused, UnfitBody))]
+    responses((status = 201, body = PairingView), Refused, Missing, UnfitBody))]
 pub(crate) async fn make_pairing(
     State(server): State<Arc<Server>>,
     admitted: Admitted,
     headers: HeaderMap,
     extract::Json(new): extract::Json<NewPairing>,
 ) -> Result<(StatusCode, Json<PairingView>), ApiError> {
-    let (code, expires_at) = server
-        .broker
-        .make_pairing(&admitted.caller, new.name, new.role)
-        .await?;
+    let wish = PairingWish {
+        name: new.name,
+        role: new.role,
+        workspace: new.workspace,
+    };
+    let (code, expires_at) = server.broker.make_pairing(&admitted.caller, wish).await?;
     let public_url = server.settings.public_url.as_ref();
     let remote_link = public_url.map(|base| format!("{base}/app/#pair={code}"));
     let link = format!("{}/app/#pair={code}", base_url(&server, &headers));

@@ -61,6 +61,7 @@ pub(crate) async fn start_session(
     let broker = &server.broker;
     let wish = NewSessionWish {
         workspace: new.workspace,
+        directory: new.directory,
         engine: new.engine,
         title: new.title,
     };

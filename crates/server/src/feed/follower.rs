@@ -38,6 +38,7 @@ pub(crate) struct Follower {
     behind: bool,
     /// What has to be said before anything else.
     opening: Option<Bytes>,
+    is_over: bool,
 }
 
 impl Follower {
@@ -72,11 +73,26 @@ impl Follower {
             frames,
             only,
             cursor,
+            is_over: false,
         })
     }
 
-    /// The next bytes for the client; nothing once the stream has to end.
+    /// The next bytes for the client; nothing once the stream has to end. A client that follows a server to its end is
+    /// told that it is one: it need not try again.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        if self.is_over {
+            return None;
+        }
+        let next = self.next_frames().await;
+        if next.is_some() {
+            return next;
+        }
+        self.is_over = true;
+        let ends = self.server.shutdown.is_cancelled();
+        ends.then(|| frame::goodbye(self.cursor, self.server.settings.presence.end()))
+    }
+
+    async fn next_frames(&mut self) -> Option<Bytes> {
         if let Some(opening) = self.opening.take() {
             return Some(opening);
         }

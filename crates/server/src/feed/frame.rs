@@ -1,6 +1,7 @@
 //! Frames: events and words as bytes of an event stream.
 
 use bytes::Bytes;
+use countersign_api::{EndOfServer, Goodbye};
 use countersign_core::event::{Delta, Event};
 use countersign_core::id::WorkspaceId;
 use serde::Serialize;
@@ -54,6 +55,11 @@ pub(super) fn hello(head: i64) -> Bytes {
 /// Says that events are missing: go on from `head`, and read everything else again.
 pub(super) fn reset(head: i64) -> Bytes {
     write("event: reset", &json!({ "seq": head }))
+}
+
+/// Says that the server ends in order, after event number `seq` and for the reason `why`.
+pub(super) fn goodbye(seq: i64, why: EndOfServer) -> Bytes {
+    write("event: goodbye", &Goodbye { seq, reason: why })
 }
 
 fn write(head: &str, data: &impl Serialize) -> Bytes {

@@ -20,7 +20,7 @@ use crate::client::Client;
 use crate::stage::{Stage, now};
 
 /// What a route wants of its caller.
-enum Wants {
+pub(crate) enum Wants {
     /// Nothing.
     Nothing,
     /// To know who it is.
@@ -30,11 +30,11 @@ enum Wants {
 }
 
 /// A prompt that somebody would take back.
-const QUEUED: &str = "turn_01kaaaaaaaf7aaaaaaaaaaaaaa";
+pub(crate) const QUEUED: &str = "turn_01kaaaaaaaf7aaaaaaaaaaaaaa";
 
 /// What every operation of the document wants, and a body for it that can be understood.
 #[expect(clippy::too_many_lines, reason = "a line for each operation")]
-fn wants(operation: &str) -> (Wants, Value) {
+pub(crate) fn wants(operation: &str) -> (Wants, Value) {
     use Grant::{Administer, Answer, Prompt, Read};
     match operation {
         "healthz" | "readyz" => (Wants::Nothing, Value::Null),
@@ -119,15 +119,27 @@ fn wants(operation: &str) -> (Wants, Value) {
     }
 }
 
-/// Every operation of the document: its id, its method and its path.
-fn operations() -> Vec<(String, Method, String)> {
+/// An operation of the document.
+pub(crate) struct Operation {
+    pub(crate) id: String,
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    /// All that the document says of it.
+    pub(crate) said: Value,
+}
+
+/// Every operation of the document.
+pub(crate) fn operations() -> Vec<Operation> {
     let document = serde_json::to_value(countersign_server::openapi()).unwrap();
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
-        for (method, operation) in item.as_object().unwrap() {
-            let method = method.to_uppercase().parse().unwrap();
-            let id = operation["operationId"].as_str().unwrap().to_owned();
-            operations.push((id, method, path.clone()));
+        for (method, said) in item.as_object().unwrap() {
+            operations.push(Operation {
+                id: said["operationId"].as_str().unwrap().to_owned(),
+                method: method.to_uppercase().parse().unwrap(),
+                path: path.clone(),
+                said: said.clone(),
+            });
         }
     }
     assert!(operations.len() > 20);
@@ -135,7 +147,7 @@ fn operations() -> Vec<(String, Method, String)> {
 }
 
 /// The path with ids of things that are there, so that only the grant decides.
-async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
+pub(crate) async fn filled(stage: &Stage, operation: &str, path: &str) -> String {
     let id = match operation {
         "show_ask" | "answer_ask" => stage.ask("ls").await.id.to_string(),
         "settled_ask" => {
@@ -210,7 +222,9 @@ async fn begin_turn(stage: &Stage, turn: TurnId, attached: &[Attached]) {
 
 /// A job that has ended.
 async fn job(stage: &Stage) -> String {
-    let body = json!({ "kind": "task", "prompt": "look", "engine": "demo" });
+    let body = json!({
+        "kind": "task", "prompt": "look", "engine": "demo", "workspace": stage.workspace,
+    });
     let owner = Client::local(&stage.socket);
     let made = owner.post("/api/v1/jobs", &body).await;
     assert_eq!(made.status, 201, "{made:?}");
@@ -221,7 +235,7 @@ async fn job(stage: &Stage) -> String {
 }
 
 async fn token(stage: &Stage) -> String {
-    let body = json!({ "name": "spare", "role": "viewer" });
+    let body = json!({ "name": "spare", "role": "viewer", "workspace": stage.workspace });
     let made = Client::local(&stage.socket)
         .post("/api/v1/tokens", &body)
         .await;
@@ -229,7 +243,8 @@ async fn token(stage: &Stage) -> String {
 }
 
 async fn rule(stage: &Stage) -> String {
-    let (_, body) = wants("make_rule");
+    let (_, mut body) = wants("make_rule");
+    body["workspace"] = json!(stage.workspace);
     let made = Client::local(&stage.socket)
         .post("/api/v1/rules", &body)
         .await;
@@ -266,7 +281,12 @@ async fn dead_letter(stage: &Stage) -> String {
     id.to_string()
 }
 
-async fn call(client: &Client, method: &Method, path: &str, body: &Value) -> (u16, Value) {
+pub(crate) async fn call(
+    client: &Client,
+    method: &Method,
+    path: &str,
+    body: &Value,
+) -> (u16, Value) {
     let client = client.with("content-type", "application/json");
     let body = if body.is_null() {
         String::new()
@@ -294,7 +314,13 @@ async fn every_route_lets_in_whoever_holds_its_grant_and_nobody_else() {
     for role in Role::ALL {
         people.push((role, stage.client(role).await));
     }
-    for (operation, method, template) in operations() {
+    for Operation {
+        id: operation,
+        method,
+        path: template,
+        ..
+    } in operations()
+    {
         let (wants, body) = wants(&operation);
         let path = filled(&stage, &operation, &template).await;
         for stranger in [&nobody, &liar, &basic, &forged] {

@@ -2,6 +2,7 @@
 
 use countersign_core::grant::Role;
 use countersign_core::job::{JobId, JobKind};
+use countersign_store::EngineStart;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -141,10 +142,50 @@ async fn a_directory_that_no_workspace_holds_is_the_local_owners_to_add() {
     let root = elsewhere.path().canonicalize().unwrap().join("repository");
     assert_eq!(job["workspace_path"], json!(root), "{job}");
     assert_ne!(job["workspace"], json!(stage.workspace));
+    // The next server serves it too, and starts no engine in it before somebody needs one.
+    let kept = stage.store.kept_workspaces().await.unwrap();
+    assert_eq!(kept[0].0.path, root.to_str().unwrap());
+    assert_eq!(kept[0].1, EngineStart::WhenNeeded);
+    let audit = format!(
+        "/api/v1/audit?workspace={}",
+        job["workspace"].as_str().unwrap()
+    );
+    let audit = local.get(&audit).await.json();
+    let served = |entry: &Value| {
+        entry["action"] == "workspace.serve"
+            && entry["actor"].as_str().unwrap().starts_with("person ada")
+    };
+    assert!(
+        audit["entries"].as_array().unwrap().iter().any(served),
+        "{audit}"
+    );
     // From now on everybody who may can hand one in there.
     assert_eq!(collaborator.post("/api/v1/jobs", &body).await.status, 201);
     body["directory"] = json!("src");
     assert_eq!(local.post("/api/v1/jobs", &body).await.status, 422);
+}
+
+#[tokio::test]
+async fn a_session_is_begun_in_the_folder_that_is_named_or_nowhere() {
+    let stage = Stage::new().await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folder = elsewhere.path().canonicalize().unwrap();
+    let body = json!({ "directory": folder, "engine": "demo" });
+    let remote = stage.client(Role::Owner).await;
+    let refused = remote.post("/api/v1/sessions", &body).await;
+    assert_eq!(refused.status, 422, "{refused:?}");
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(folder.to_str().unwrap()), "{message}");
+    assert!(stage.store.kept_workspaces().await.unwrap().is_empty());
+
+    // There is no demo agent here, and the folder is served all the same.
+    let local = Client::local(&stage.socket);
+    local.post("/api/v1/sessions", &body).await;
+    let kept = stage.store.kept_workspaces().await.unwrap();
+    assert_eq!(kept[0].0.path, folder.to_str().unwrap());
+    let own = json!({ "directory": stage.folder(), "engine": "demo" });
+    local.post("/api/v1/sessions", &own).await;
+    assert_eq!(stage.broker.workspaces().len(), 2);
 }
 
 #[tokio::test]

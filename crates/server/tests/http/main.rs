@@ -23,6 +23,7 @@ mod previewing;
 mod pushing;
 mod resuming;
 mod revoking;
+mod scopes;
 mod searching;
 mod serving;
 mod slow_peers;

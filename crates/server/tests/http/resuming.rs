@@ -162,3 +162,35 @@ async fn a_token_for_another_workspace_sees_no_event() {
         json!([])
     );
 }
+
+#[tokio::test]
+async fn the_last_that_a_stream_tells_is_that_somebody_stops_the_server() {
+    let stage = Stage::new().await;
+    let owner = stage.client(Role::Owner).await;
+    let mut events = owner.events(None).await;
+    events.next().await.unwrap();
+    stage.ask("ls").await;
+    let told = events.next().await.unwrap();
+    stage.shutdown.cancel();
+    let last = events.next().await.unwrap();
+    assert_eq!((last.event.as_str(), last.id), ("goodbye", None));
+    assert_eq!(last.data, json!({ "seq": told.id, "reason": "stopped" }));
+    assert_eq!(events.next().await, None);
+}
+
+#[tokio::test]
+async fn a_stream_whose_token_is_taken_back_ends_without_a_goodbye() {
+    let stage = Stage::new().await;
+    let owner = Client::local(&stage.socket);
+    let new = json!({ "name": "bob", "role": "viewer" });
+    let made = owner.post("/api/v1/tokens", &new).await.json();
+    let secret = made["secret"].as_str().unwrap();
+    let bob = stage
+        .nobody()
+        .with("authorization", &format!("Bearer {secret}"));
+    let mut events = bob.events(None).await;
+    events.next().await.unwrap();
+    let id = made["token"]["id"].as_str().unwrap();
+    owner.delete(&format!("/api/v1/tokens/{id}")).await;
+    assert_eq!(events.next().await, None);
+}

@@ -52,7 +52,7 @@ async fn a_workspace_comes_gets_another_name_and_goes_and_everybody_hears_of_it(
     assert_eq!(twice.status, 409, "{twice:?}");
     // The next server serves it too.
     let kept = stage.store.kept_workspaces().await.unwrap();
-    assert_eq!(kept[0].id.to_string(), id);
+    assert_eq!(kept[0].0.id.to_string(), id);
 
     let renamed = rename(&owner, &id, "  Apple trees ").await;
     assert_eq!(renamed.status, 200, "{renamed:?}");

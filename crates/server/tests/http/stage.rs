@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_broker::{
@@ -38,7 +39,21 @@ pub(crate) struct Stage {
     pub(crate) shutdown: CancellationToken,
     pub(crate) tasks: TaskTracker,
     run: RunId,
+    /// The folder of a workspace that came later.
+    _folder: Option<TempDir>,
+    held: Arc<Held>,
+}
+
+/// What ends with the last stage of a server.
+struct Held {
     _directory: TempDir,
+    shutdown: CancellationToken,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
 }
 
 impl Stage {
@@ -83,6 +98,7 @@ impl Stage {
         let socket = directory.path().join("countersign.sock");
         let unix = UnixListener::bind(&socket).unwrap();
         let shutdown = CancellationToken::new();
+        let server_end = shutdown.clone();
         let tasks = TaskTracker::new();
         let serving = countersign_server::serve(
             broker.clone(),
@@ -103,8 +119,63 @@ impl Stage {
             shutdown,
             tasks,
             run,
-            _directory: directory,
+            _folder: None,
+            held: Arc::new(Held {
+                _directory: directory,
+                shutdown: server_end,
+            }),
         }
+    }
+
+    /// The same server, seen from another workspace of it that is called `name`.
+    pub(crate) async fn beside(&self, name: &str) -> Self {
+        // Not in the data directory, which is no place for agents.
+        let folder = tempfile::Builder::new().prefix(name).tempdir().unwrap();
+        let owner = self.broker.local_owner();
+        let path = folder.path().canonicalize().unwrap();
+        let path = path.to_str().unwrap();
+        let added = self.broker.serve_workspace(&owner, path, Some(name));
+        let workspace = added.await.unwrap().id;
+        let engine = self.store.ensure_engine(workspace, "opencode", now()).await;
+        let run = self.store.begin_run(&engine.unwrap(), now()).await;
+        let session = Session {
+            native_id: format!("ses_{name}"),
+            title: name.to_owned(),
+            directory: path.to_owned(),
+            ..session(workspace)
+        };
+        Self {
+            store: self.store.clone(),
+            broker: self.broker.clone(),
+            address: self.address,
+            socket: self.socket.clone(),
+            workspace,
+            session: self.store.put_session(&session).await.unwrap().id,
+            shutdown: self.shutdown.clone(),
+            tasks: self.tasks.clone(),
+            run: run.unwrap().id,
+            _folder: Some(folder),
+            held: Arc::clone(&self.held),
+        }
+    }
+
+    /// The folder of the workspace.
+    pub(crate) fn folder(&self) -> String {
+        let all = self.broker.workspaces();
+        let own = all.into_iter().find(|(it, _)| it.id == self.workspace);
+        own.unwrap().0.path
+    }
+
+    /// A client with a new token of `role` for the workspace alone.
+    pub(crate) async fn client_here(&self, role: Role) -> Client {
+        let new = json!({ "name": role.name(), "role": role, "workspace": self.workspace });
+        let made = Client::local(&self.socket)
+            .post("/api/v1/tokens", &new)
+            .await;
+        assert_eq!(made.status, 201, "{made:?}");
+        let secret = made.json()["secret"].as_str().unwrap().to_owned();
+        self.nobody()
+            .with("authorization", &format!("Bearer {secret}"))
     }
 
     /// A token of `role`.
@@ -234,12 +305,6 @@ impl Stage {
             expires_at: None,
         };
         self.store.open_ask(ask, now()).await.unwrap().into_ask()
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
     }
 }
 

@@ -30,6 +30,7 @@ fn pairing(code: &[u8]) -> Pairing {
         hash: Digest::of_bytes(code),
         name: "ada".to_owned(),
         role: Role::Owner,
+        workspace: None,
         expires_at: at(300),
     }
 }

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::backend::each_backend;
 use super::scene::{Scene, at};
+use crate::EngineStart;
 use crate::{NewTurn, Store};
 
 fn text(words: &str) -> Item {
@@ -245,9 +246,22 @@ async fn a_workspace_that_somebody_added_is_kept_until_it_is_removed() {
         let by = store.actor(ActorKind::Person, "ada", at(1)).await.unwrap();
         let named = store.ensure_workspace("/a", "one", at(1)).await.unwrap();
         let added = store.ensure_workspace("/b", "two", at(2)).await.unwrap();
-        store.keep_workspace(&added, &by, at(3)).await.unwrap();
-        let kept = store.kept_workspaces().await.unwrap();
-        assert_eq!(kept, std::slice::from_ref(&added));
+        let visited = store.ensure_workspace("/c", "three", at(2)).await.unwrap();
+        for (workspace, start) in [
+            (&visited, EngineStart::WhenNeeded),
+            (&added, EngineStart::WithServer),
+        ] {
+            let kept = store.keep_workspace(workspace, start, &by, at(3));
+            kept.await.unwrap();
+        }
+        let mut kept = store.kept_workspaces().await.unwrap();
+        kept.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
+        let expected = [
+            (added.clone(), EngineStart::WithServer),
+            (visited.clone(), EngineStart::WhenNeeded),
+        ];
+        assert_eq!(kept, expected);
+        store.release_workspace(&visited, &by, at(3)).await.unwrap();
         let renamed = Workspace {
             name: "other".to_owned(),
             ..added.clone()

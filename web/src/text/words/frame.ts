@@ -56,7 +56,8 @@ export const frame = {
     keys: [
       { keys: ["j", "k"], does: "Next ask, previous ask" },
       { keys: ["Enter"], does: "Open the ask" },
-      { keys: ["a"], does: "Allow once" },
+      { keys: ["a"], does: "Allow once; send the answer to a question" },
+      { keys: ["1", "9"], does: "First to ninth choice of a question" },
       { keys: ["Shift", "a"], does: "Always for…" },
       { keys: ["d"], does: "Deny: write a reason, Enter sends it" },
       { keys: ["x"], does: "Select the ask, to answer several together" },

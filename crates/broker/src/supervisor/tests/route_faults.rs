@@ -34,13 +34,12 @@ fn deny() -> Choice {
 }
 
 fn why(state: &AskState) -> &Undeliverable {
-    match state {
-        AskState::Undeliverable(_, delivery) => match &delivery.state {
-            DeliveryState::Undeliverable { why, .. } => why,
-            other => panic!("undeliverable and {other:?}"),
-        },
-        other => panic!("{other:?}"),
+    if let AskState::Undeliverable(_, delivery) = state
+        && let DeliveryState::Undeliverable { why, .. } = &delivery.state
+    {
+        return why;
     }
+    panic!("{state:?}")
 }
 
 #[tokio::test]

@@ -68,6 +68,7 @@ impl Scene {
         scene.is_ready().await;
         let wish = NewSessionWish {
             workspace: None,
+            directory: None,
             engine: None,
             title: None,
         };

@@ -49,7 +49,7 @@ impl Live<'_, '_> {
             Step::Send(id, request) => {
                 self.let_go()?;
                 self.answered_here.insert(id);
-                let line = match answers::post(self.connection, id, &request).await {
+                let line = match answers::post(&self.connection, id, &request).await {
                     Ok(reply) => ask_text::standing(&reply.value, self.call.clock.now()),
                     Err(error) => match error.downcast::<Failure>() {
                         Ok(refused) => format!("{}: {refused}", "not answered".yellow()),
