@@ -12,9 +12,8 @@ use crate::stage::{DENIED, NOT_FOUND, Stage, code};
 async fn a_command_runs_once_it_is_allowed_and_is_looked_after() {
     let mut stage = Stage::set().await;
     let command = "echo hello; echo $EXTRA; pwd; env | grep -c COUNTERSIGN_TOKEN; exec cat fifo";
-    let made = std::process::Command::new("mkfifo")
-        .arg(stage.path("fifo"))
-        .status();
+    let mut mkfifo = std::process::Command::new("mkfifo");
+    let made = mkfifo.arg(stage.path("fifo")).status();
     assert!(made.expect("it can be started").success());
     std::fs::create_dir(stage.path("sub")).expect("it can be made");
     symlink("../fifo", stage.path("sub/fifo")).expect("a link can be made");
@@ -25,11 +24,8 @@ async fn a_command_runs_once_it_is_allowed_and_is_looked_after() {
     stage.puppet.request(1, "terminal/create", &params).await;
     let ask = stage.asked().await;
     assert_eq!(ask["subject"]["tool"], "shell");
-    let summary = ask["summary"].as_str().expect("it says what is asked");
-    assert!(
-        summary.starts_with(&format!("{command} (in /")),
-        "{summary}"
-    );
+    let beginning = format!("{command} (in /");
+    assert!(ask["summary"].as_str().unwrap().starts_with(&beginning));
     let shown = ask["subject"]["shown"].to_string();
     assert!(
         shown.contains("EXTRA=more") && shown.contains("/sub"),
