@@ -260,6 +260,7 @@ async fn an_answer_past_the_ledger_is_noticed_also_when_nobody_was_there() {
     let mut scene = Scene::set().await;
     let request = scene.ask_engine("rm -rf precious").await;
     let ask = scene.ask_in_ledger(&request).await;
+    let engine = scene.server.engine();
     scene.server.kill();
     assert!(scene.control.reply_as_foreigner(&request).await);
     scene.server.restart().await;
@@ -272,6 +273,8 @@ async fn an_answer_past_the_ledger_is_noticed_also_when_nobody_was_there() {
 
     assert_eq!(ask["state"], "withdrawn");
     scene.is_alarmed_about(&ask).await;
+    // Nobody heard whether it was allowed for good, so nothing of that engine stays.
+    scene.meet_next_engine(&engine.run).await;
     scene.is_stopped().await;
 }
 

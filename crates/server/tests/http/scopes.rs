@@ -209,6 +209,8 @@ impl Foreign {
                 | "endpoint"
                 | "engine"
                 | "expires_in_s"
+                | "files"
+                | "folder"
                 | "idle_limit_seconds"
                 | "input"
                 | "keys"
