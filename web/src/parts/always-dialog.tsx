@@ -23,7 +23,7 @@ export function AlwaysDialog(props: {
   const [scope, setScope] = createSignal<Scope>("session");
   const [life, setLife] = createSignal(0);
   const [isLike, setLike] = createSignal(false);
-  const [pattern, setPattern] = createSignal(suggestedPattern(props.subject.targets));
+  const [pattern, setPattern] = createSignal(suggestedPattern(props.subject));
   const [others, setOthers] = createSignal<readonly string[]>([]);
   const [settlesOthers, setSettlesOthers] = createSignal(false);
   const reach = () => (isLike() ? { like: pattern() } : "exactly");

@@ -102,12 +102,15 @@ test("a pattern is never offered for a command", () => {
 });
 
 test("the suggested pattern is the folder of what is asked, and nothing wider", () => {
-  expect(suggestedPattern(["src/deep/a.rs"])).toBe("src/deep/**");
-  expect(suggestedPattern(["src/a.rs", "src/b.rs"])).toBe("src/**");
-  expect(suggestedPattern(["/a.rs"])).toBe("/**");
-  expect(suggestedPattern(["a.rs"])).toBe("a.rs");
-  expect(suggestedPattern(["src/a.rs", "b.rs"])).toBe("");
-  expect(suggestedPattern(["[slug]/page.tsx"])).toBe("\\[slug\\]/**");
+  expect(suggestedPattern({ targets: ["src/deep/a.rs"] })).toBe("src/deep/**");
+  expect(suggestedPattern({ targets: ["src/a.rs", "src/b.rs"] })).toBe("src/**");
+  expect(suggestedPattern({ targets: ["/a.rs"] })).toBe("/**");
+  expect(suggestedPattern({ targets: ["a.rs"] })).toBe("a.rs");
+  expect(suggestedPattern({ targets: ["src/a.rs", "b.rs"] })).toBe("");
+  expect(suggestedPattern({ targets: ["[slug]/page.tsx"] })).toBe("\\[slug\\]/**");
+  const file = { kind: "inside" as const, path: "src/a.rs" };
+  const location = { folder: { kind: "session" as const }, files: [{ named: "/srv/proj/src/a.rs", file }], root: "/srv/proj" };
+  expect(suggestedPattern({ targets: ["srv/proj/src/a.rs"], location }), "opencode names files from elsewhere").toBe("src/**");
 });
 
 test("a number takes a suggestion of the first part that has no answer", () => {

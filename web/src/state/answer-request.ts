@@ -87,12 +87,19 @@ export function folderOf(subject: PermissionSubject): { folder?: string } {
   return folder?.kind === "other" ? { folder: folder.path } : {};
 }
 
-/** A pattern to begin with: everything in the folder that all targets lie in, or the one target itself. */
-export function suggestedPattern(targets: readonly string[]): string {
-  const folders = targets.map((target) => target.slice(0, target.lastIndexOf("/") + 1));
+/** A pattern to begin with: everything in the folder that all files or targets lie in, or the one itself. */
+export function suggestedPattern(subject: Pick<PermissionSubject, "targets" | "location">): string {
+  const names = pathsOf(subject);
+  const folders = names.map((name) => name.slice(0, name.lastIndexOf("/") + 1));
   const [first = ""] = folders;
   if (first !== "" && folders.every((folder) => folder === first)) return `${escaped(first)}**`;
-  return targets.length === 1 ? escaped(targets[0] ?? "") : "";
+  return names.length === 1 ? escaped(names[0] ?? "") : "";
+}
+
+/** What a pattern is matched against: the files that are meant, as they are below the workspace, else the targets. */
+function pathsOf(subject: Pick<PermissionSubject, "targets" | "location">): readonly string[] {
+  const files = (subject.location?.files ?? []).flatMap(({ file }) => (file.kind === "unknown" ? [] : [file.path]));
+  return files.length > 0 ? files : subject.targets;
 }
 
 /** A text as a pattern that matches that text alone. */
