@@ -274,24 +274,23 @@ fn a_rule() -> impl Strategy<Value = Rule> {
     })
 }
 
-fn is_allowed(rules: &[Rule], files: &[(String, ResolvedFile)]) -> bool {
+/// What the rules say about a change of `files`; nothing if a person is asked.
+fn decided(rules: &[Rule], files: &[(String, ResolvedFile)]) -> Option<Verdict> {
     let files: Vec<_> = files
         .iter()
         .map(|(named, file)| (named.as_str(), file.clone()))
         .collect();
     let session = SessionId::generate(START);
     let decided = decide(rules, workspace(), session, &edit(&files), START);
-    decided.is_some_and(|rule| rule.verdict == Verdict::Allow)
+    decided.map(|rule| rule.verdict)
+}
+
+fn is_allowed(rules: &[Rule], files: &[(String, ResolvedFile)]) -> bool {
+    decided(rules, files) == Some(Verdict::Allow)
 }
 
 fn is_denied(rules: &[Rule], files: &[(String, ResolvedFile)]) -> bool {
-    let files: Vec<_> = files
-        .iter()
-        .map(|(named, file)| (named.as_str(), file.clone()))
-        .collect();
-    let session = SessionId::generate(START);
-    let decided = decide(rules, workspace(), session, &edit(&files), START);
-    decided.is_some_and(|rule| rule.verdict == Verdict::Deny)
+    decided(rules, files) == Some(Verdict::Deny)
 }
 
 proptest! {

@@ -20,8 +20,8 @@ const ACTING: [&str; 6] = [
     "doom_loop",
 ];
 
-/// Tools of opencode's own that only look, plan or delegate; `write` and its like ask as `edit`.
-const HARMLESS: [&str; 14] = [
+/// Tools of opencode's own that only look, plan or delegate.
+const LOOKING: [&str; 10] = [
     "invalid",
     "question",
     "read",
@@ -32,28 +32,17 @@ const HARMLESS: [&str; 14] = [
     "task",
     "skill",
     "plan_exit",
-    "write",
-    "apply_patch",
-    "edit",
-    "bash",
 ];
 
-/// Tools that act on nothing, or whose act is another tool's call.
-const LOOKING: [&str; 13] = [
-    "invalid",
-    "question",
-    "read",
-    "glob",
-    "grep",
-    "lsp",
-    "todowrite",
-    "task",
-    "skill",
-    "plan_exit",
+/// What opencode lets a model read of MCP servers; it asks for that as `read`.
+const MCP_RESOURCES: [&str; 3] = [
     "list_mcp_resources",
     "list_mcp_resource_templates",
     "read_mcp_resource",
 ];
+
+/// Tools of opencode's own that ask as `edit`.
+const EDITING: [&str; 2] = ["write", "apply_patch"];
 
 /// Whether a session with these rules of its own would act without asking. None of them is of our making: we never write a
 /// rule that allows.
@@ -96,8 +85,9 @@ fn are(rules: &[AgentRule], ours: &[PermissionRule]) -> bool {
 /// The permission that a call of `tool` asks for before it acts; nothing if the call acts on nothing.
 pub fn asked_as<'a>(tool: &'a str, input: &Value) -> Option<&'a str> {
     match tool {
-        tool if LOOKING.contains(&tool) => None,
-        "write" | "edit" | "apply_patch" | "patch" | "multiedit" => Some("edit"),
+        tool if LOOKING.contains(&tool) || MCP_RESOURCES.contains(&tool) => None,
+        tool if EDITING.contains(&tool) => Some("edit"),
+        "patch" | "multiedit" => Some("edit"),
         "bash" if changes_folder_only(input) => None,
         tool => Some(tool),
     }
@@ -127,7 +117,7 @@ pub fn ask_rules<'a>(
     asked.extend(
         tools
             .into_iter()
-            .filter(|tool| !HARMLESS.contains(tool))
+            .filter(|tool| !LOOKING.contains(tool) && !EDITING.contains(tool))
             .map(str::to_owned),
     );
     asked.extend(
