@@ -5,7 +5,7 @@
     reason = "what a test needs and does not get fails the test"
 )]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use countersign_testkit::git::{git, repository};
@@ -290,6 +290,76 @@ async fn a_job_with_a_worktree_changes_nothing_else_and_is_kept_or_discarded() {
     api.post(&format!("/api/v1/jobs/{}/keep", jobs[1].0), &json!({}))
         .await
         .expect(409);
+}
+
+/// A job that made `made.txt` in a worktree: its id, and where that is.
+async fn job_in_worktree(api: &Api) -> (String, PathBuf) {
+    let mut body = task("EDIT made.txt one");
+    body["on_ask"] = json!("allow");
+    body["worktree"] = json!(true);
+    let id = api.hand_in(&body).await;
+    let job = api.job_ended(&id).await;
+    assert_eq!(job["state"], "completed", "{job}");
+    let path = PathBuf::from(job["worktree"]["path"].as_str().unwrap());
+    (id, path)
+}
+
+#[tokio::test]
+async fn what_a_job_did_is_kept_wherever_it_is_or_the_worktree_stays() {
+    let server = server().await;
+    let api = server.api();
+    let workspace = server.workspace().to_owned();
+    repository(&workspace);
+    let keep = async |id: &str| {
+        let path = format!("/api/v1/jobs/{id}/keep");
+        api.post(&path, &json!({})).await
+    };
+
+    // On no branch, and on one of the agent's own.
+    for moved in [
+        ["checkout", "--quiet", "--detach"].as_slice(),
+        &["checkout", "--quiet", "-b", "own"],
+    ] {
+        let (id, path) = job_in_worktree(&api).await;
+        git(&path, moved);
+        let kept = keep(&id).await.expect(200);
+        let branch = kept["worktree"]["branch"].as_str().unwrap();
+        let shown = git(&workspace, &["show", &format!("{branch}:made.txt")]);
+        assert!(shown.starts_with("one"), "{shown}");
+        assert!(!path.exists());
+    }
+
+    // Its folder is gone, with all that was in it.
+    let (id, path) = job_in_worktree(&api).await;
+    std::fs::remove_dir_all(&path).unwrap();
+    keep(&id).await.expect(422);
+    let job = api.get(&format!("/api/v1/jobs/{id}")).await;
+    assert_eq!(job["worktree"]["fate"], "open", "{job}");
+
+    // A repository within it: a commit would only name it.
+    let (id, path) = job_in_worktree(&api).await;
+    let within = path.join("within");
+    std::fs::create_dir(&within).unwrap();
+    repository(&within);
+    keep(&id).await.expect(422);
+    assert!(within.exists());
+}
+
+#[tokio::test]
+async fn a_job_does_not_go_on_in_a_folder_that_is_gone() {
+    let server = server().await;
+    let api = server.api();
+    repository(server.workspace());
+    for fate in ["keep", "discard"] {
+        let (id, _) = job_in_worktree(&api).await;
+        api.post(&format!("/api/v1/jobs/{id}/{fate}"), &json!({}))
+            .await
+            .expect(200);
+        let mut body = task("SAY on");
+        body["resume"] = json!({ "job": id });
+        let refused = api.post("/api/v1/jobs", &body).await.expect(409);
+        assert!(refused.to_string().contains("is gone"), "{refused}");
+    }
 }
 
 /// How many jobs were under way at once, as the ledger says.

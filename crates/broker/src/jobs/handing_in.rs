@@ -1,5 +1,7 @@
 //! A job as somebody hands it in: checked, and written down before its id is known to anybody.
 
+use std::path::Path;
+
 use countersign_core::grant::{Caller, Grant};
 use countersign_core::id::WorkspaceId;
 use countersign_core::job::{Access, Job, JobId, JobKind, JobLimits, JobState, OnAsk, Resume};
@@ -281,8 +283,22 @@ impl Broker {
                 job.id
             )));
         }
+        if let Some(why) = why_not_resumable(&session) {
+            return Err(BrokerError::Conflict(why));
+        }
         Ok(Some(Earlier { session }))
     }
+}
+
+/// Why nothing can be done in a session any more, if that is so: an agent that is told to work in a folder that is gone
+/// says that it is done.
+pub(super) fn why_not_resumable(session: &Session) -> Option<String> {
+    let directory = &session.directory;
+    (!Path::new(directory).is_dir()).then(|| {
+        format!(
+            "the folder that its session works in is gone, kept or discarded with its worktree: {directory}; hand in a new job"
+        )
+    })
 }
 
 /// The beginning of what the agent is told.

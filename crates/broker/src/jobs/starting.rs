@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Broker;
 use crate::error::BrokerError;
 use crate::jobs::attachments::from_json;
+use crate::jobs::handing_in::why_not_resumable;
 use crate::jobs::worktree;
 use crate::sessions::PromptWish;
 use crate::supervisor::remember_session_as;
@@ -220,6 +221,10 @@ impl Broker {
             let others = self.store.open_turns(id).await?;
             if job.resume.is_some() && others.iter().any(|turn| Some(turn.id) != job.turn) {
                 let why = "somebody is talking in the session that it was to go on with";
+                return Err(failed(FailureCode::NotResumable, why));
+            }
+            // It may have gone while the job waited in its queue.
+            if let Some(why) = why_not_resumable(&session) {
                 return Err(failed(FailureCode::NotResumable, why));
             }
             return Ok(session);

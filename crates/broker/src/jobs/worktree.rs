@@ -15,6 +15,8 @@ use crate::kept::worktrees_of;
 const LIMIT: Duration = Duration::from_mins(2);
 /// How many files of a comparison are looked at.
 const MOST_FILES: usize = 2_000;
+/// The mode by which git says that a path is a repository of its own.
+const REPOSITORY_MODE: &str = "160000";
 
 /// Makes the worktree of a job, or finds it.
 pub(super) async fn add(
@@ -129,7 +131,8 @@ pub(super) async fn diff(
     Ok(by_file(&text))
 }
 
-/// Commits what was changed on the worktree's branch, and removes the worktree.
+/// Commits what was changed, has the worktree's branch lead to it wherever it was committed, and removes the worktree.
+/// Nothing is removed that would be lost: then it says why.
 pub(super) async fn keep(
     git: Git<'_>,
     repository: &str,
@@ -137,39 +140,129 @@ pub(super) async fn keep(
     title: &str,
     job: &JobId,
 ) -> Result<(), String> {
-    if Path::new(&worktree.path).exists() {
-        git.run(&worktree.path, &["add", "--all"]).await?;
-        let staged = git
-            .run(&worktree.path, &["diff", "--cached", "--name-only"])
-            .await?;
-        if !staged.trim().is_empty() {
-            let message = format!("{title}\n\nJob: {job}");
-            // It is not the person's commit until they make it theirs: nothing is signed, and no hook is run.
-            git.run(
-                &worktree.path,
-                &[
-                    "-c",
-                    "user.name=Countersign",
-                    "-c",
-                    "user.email=countersign@localhost",
-                    "-c",
-                    "commit.gpgsign=false",
-                    "commit",
-                    "--quiet",
-                    "--no-verify",
-                    "-m",
-                    &message,
-                ],
-            )
-            .await?;
-        }
-        git.run(
+    let reference = format!("refs/heads/{}", worktree.branch);
+    let tip = git
+        .run(
             repository,
-            &["worktree", "remove", "--force", &worktree.path],
+            &["rev-parse", "--verify", "--quiet", &reference],
+        )
+        .await
+        .ok()
+        .map(|tip| tip.trim().to_owned());
+    if !Path::new(&worktree.path).join(".git").exists() {
+        if tip.is_some_and(|tip| tip != worktree.base) {
+            git.run(repository, &["worktree", "prune"]).await?;
+            return Ok(());
+        }
+        return Err(format!(
+            "there is nothing to keep: the worktree {} is gone, and nothing was committed on the branch {}",
+            worktree.path, worktree.branch
+        ));
+    }
+    git.run(&worktree.path, &["add", "--all"]).await?;
+    refuse_other_repositories(git, worktree).await?;
+    commit(git, worktree, title, job).await?;
+    let head = git
+        .run(&worktree.path, &["rev-parse", "--verify", "HEAD"])
+        .await?;
+    lead_branch_to(git, repository, worktree, tip.as_deref(), head.trim()).await?;
+    git.run(
+        repository,
+        &["worktree", "remove", "--force", &worktree.path],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Refuses to keep a worktree with changes in repositories within it: a commit names only their commits, and the commits
+/// themselves are removed with the worktree.
+async fn refuse_other_repositories(git: Git<'_>, worktree: &Worktree) -> Result<(), String> {
+    let changed = git
+        .run(
+            &worktree.path,
+            &[
+                "diff",
+                "--raw",
+                "-z",
+                "--no-renames",
+                "--ignore-submodules=none",
+                &worktree.base,
+            ],
         )
         .await?;
+    // `:MODE MODE COMMIT COMMIT STATUS`, then the path.
+    let mut fields = changed.split('\0');
+    let mut paths = Vec::new();
+    while let (Some(modes), Some(path)) = (fields.next(), fields.next()) {
+        if modes.split(' ').nth(1) == Some(REPOSITORY_MODE) {
+            paths.push(path);
+        }
     }
-    Ok(())
+    if paths.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "what was changed in the repositories within it ({}) would be lost with the worktree: fetch it from {} first",
+        paths.join(", "),
+        worktree.path
+    ))
+}
+
+/// Commits what is staged where the worktree's HEAD is, if anything is.
+async fn commit(git: Git<'_>, worktree: &Worktree, title: &str, job: &JobId) -> Result<(), String> {
+    let staged = git
+        .run(&worktree.path, &["diff", "--cached", "--name-only"])
+        .await?;
+    if staged.trim().is_empty() {
+        return Ok(());
+    }
+    let message = format!("{title}\n\nJob: {job}");
+    // It is not the person's commit until they make it theirs: nothing is signed, and no hook is run.
+    git.run(
+        &worktree.path,
+        &[
+            "-c",
+            "user.name=Countersign",
+            "-c",
+            "user.email=countersign@localhost",
+            "-c",
+            "commit.gpgsign=false",
+            "commit",
+            "--quiet",
+            "--no-verify",
+            "-m",
+            &message,
+        ],
+    )
+    .await
+    .map(drop)
+}
+
+/// Has the worktree's branch, which is at `tip`, lead to `head`. The agent may have left the branch for another one, or for
+/// none.
+async fn lead_branch_to(
+    git: Git<'_>,
+    repository: &str,
+    worktree: &Worktree,
+    tip: Option<&str>,
+    head: &str,
+) -> Result<(), String> {
+    if tip == Some(head) {
+        return Ok(());
+    }
+    if let Some(tip) = tip {
+        let contains = ["merge-base", "--is-ancestor", tip, head];
+        if git.run(repository, &contains).await.is_err() {
+            return Err(format!(
+                "there is work on the branch {} ({tip}) and other work in {} ({head}), and neither has all of it: merge one into the other there first",
+                worktree.branch, worktree.path
+            ));
+        }
+    }
+    let reference = format!("refs/heads/{}", worktree.branch);
+    git.run(repository, &["update-ref", &reference, head])
+        .await
+        .map(drop)
 }
 
 /// Removes a worktree and its branch.

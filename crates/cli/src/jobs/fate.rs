@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::{lookup, shape};
 use crate::Call;
+use crate::connection::Connection;
 use crate::exit::Exit;
 
 /// Which job.
@@ -39,6 +40,16 @@ async fn decide(call: &mut Call<'_>, arguments: &Fate, what: &str) -> anyhow::Re
         return Ok(Exit::Success);
     }
     let line = match &decided.worktree {
+        Some(worktree)
+            if worktree.fate == WorktreeFate::Kept
+                && changed_nothing(&connection, &decided).await? =>
+        {
+            format!(
+                "{} changed nothing: the branch `{}` is where it began.",
+                decided.id,
+                visible(&worktree.branch)
+            )
+        }
         Some(worktree) if worktree.fate == WorktreeFate::Kept => format!(
             "Kept what {} changed, on the branch `{}`. Merge it with `git merge {}`.",
             decided.id,
@@ -49,6 +60,13 @@ async fn decide(call: &mut Call<'_>, arguments: &Fate, what: &str) -> anyhow::Re
     };
     call.output.line(&line)?;
     Ok(Exit::Success)
+}
+
+/// Whether there is nothing on the branch of a job that was kept.
+async fn changed_nothing(connection: &Connection, job: &JobView) -> anyhow::Result<bool> {
+    let path = format!("/api/v1/jobs/{}/diff", job.id);
+    let diff: JobDiff = connection.get(&path).await?.value;
+    Ok(diff.files.is_empty() && !diff.truncated)
 }
 
 /// What a job changed, as people read it.
