@@ -320,7 +320,7 @@ async fn what_a_job_did_is_kept_wherever_it_is_or_the_worktree_stays() {
         ["checkout", "--quiet", "--detach"].as_slice(),
         &["checkout", "--quiet", "-b", "own"],
     ] {
-        let (id, path) = job_in_worktree(&api).await;
+        let (id, path) = job_in_worktree(api).await;
         git(&path, moved);
         let kept = keep(&id).await.expect(200);
         let branch = kept["worktree"]["branch"].as_str().unwrap();
@@ -329,15 +329,35 @@ async fn what_a_job_did_is_kept_wherever_it_is_or_the_worktree_stays() {
         assert!(!path.exists());
     }
 
+    // Committed on its branch, and HEAD back where it began.
+    let (id, path) = job_in_worktree(api).await;
+    git(&path, &["add", "--all"]);
+    git(&path, &["commit", "--quiet", "-m", "made"]);
+    git(&path, &["checkout", "--quiet", "--detach", "HEAD~"]);
+    let kept = keep(&id).await.expect(200);
+    let branch = kept["worktree"]["branch"].as_str().unwrap();
+    let shown = git(&workspace, &["show", &format!("{branch}:made.txt")]);
+    assert!(shown.starts_with("one"), "{shown}");
+
+    // Work on its branch, and other work beside it: no branch has all of it.
+    let (id, path) = job_in_worktree(api).await;
+    git(&path, &["add", "--all"]);
+    git(&path, &["commit", "--quiet", "-m", "made"]);
+    git(&path, &["checkout", "--quiet", "--detach", "HEAD~"]);
+    std::fs::write(path.join("other.txt"), "two").unwrap();
+    let refused = keep(&id).await.expect(422).to_string();
+    assert!(refused.contains("neither has all of it"), "{refused}");
+    assert!(path.join("other.txt").exists());
+
     // Its folder is gone, with all that was in it.
-    let (id, path) = job_in_worktree(&api).await;
+    let (id, path) = job_in_worktree(api).await;
     std::fs::remove_dir_all(&path).unwrap();
     keep(&id).await.expect(422);
     let job = api.get(&format!("/api/v1/jobs/{id}")).await;
     assert_eq!(job["worktree"]["fate"], "open", "{job}");
 
     // A repository within it: a commit would only name it.
-    let (id, path) = job_in_worktree(&api).await;
+    let (id, path) = job_in_worktree(api).await;
     let within = path.join("within");
     std::fs::create_dir(&within).unwrap();
     repository(&within);
@@ -351,7 +371,7 @@ async fn a_job_does_not_go_on_in_a_folder_that_is_gone() {
     let api = server.api();
     repository(server.workspace());
     for fate in ["keep", "discard"] {
-        let (id, _) = job_in_worktree(&api).await;
+        let (id, _) = job_in_worktree(api).await;
         api.post(&format!("/api/v1/jobs/{id}/{fate}"), &json!({}))
             .await
             .expect(200);

@@ -251,8 +251,14 @@ async fn lead_branch_to(
         return Ok(());
     }
     if let Some(tip) = tip {
-        let contains = ["merge-base", "--is-ancestor", tip, head];
-        if git.run(repository, &contains).await.is_err() {
+        let contains = async |whole: &str, part: &str| {
+            let question = ["merge-base", "--is-ancestor", part, whole];
+            git.run(repository, &question).await.is_ok()
+        };
+        if contains(tip, head).await {
+            return Ok(());
+        }
+        if !contains(head, tip).await {
             return Err(format!(
                 "there is work on the branch {} ({tip}) and other work in {} ({head}), and neither has all of it: merge one into the other there first",
                 worktree.branch, worktree.path
