@@ -79,7 +79,7 @@ pub use countersign_notify::{PushSettings, Target};
 pub use countersign_store::{
     Alarm, Answered, AskFilter, Attached, BridgeMessage, BridgeThread, Chain, ChainVerdict,
     ChatPlace, FOUND, Ground, Inbound, JobFilter, NewBridgeMessage, NewInbound, Opened, Passage,
-    Place, QueuedTurn, Record, Store, StoreError,
+    Place, QueuedTurn, Record, SoleUse, Store, StoreError,
 };
 
 use std::path::Path;

@@ -81,7 +81,7 @@ async fn start(settings: Settings) -> anyhow::Result<(Running, Vec<String>)> {
         .with_context(|| format!("failed to listen on {}:{}", settings.host, settings.port))?;
     let port = tcp.local_addr().context("failed to learn the port")?.port();
     let lines = start_up_lines(&settings, port, &data)?;
-    let store = open_store(None, &data).await?;
+    let (store, sole_use) = open_store(None, &data).await?;
     let broker = BrokerSettings {
         data_directory: data.path().to_owned(),
         own_program: std::env::current_exe().context("failed to find our own program")?,
@@ -116,7 +116,14 @@ async fn start(settings: Settings) -> anyhow::Result<(Running, Vec<String>)> {
     let openwork = OpenWork::start(&broker, settings)
         .await
         .context("failed to read the ledger")?;
-    let running = Running::begin(broker, data, tcp, ServerSettings::default(), Some(openwork))?;
+    let running = Running::begin(
+        broker,
+        data,
+        sole_use,
+        tcp,
+        ServerSettings::default(),
+        Some(openwork),
+    )?;
     Ok((running, lines))
 }
 

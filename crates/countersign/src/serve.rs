@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use countersign_bridges::Bridges;
 use countersign_broker::{
-    AgentEntry, Broker, ChangeSettings, EngineChoice, ForeignAnswer, Settings, Store,
-    WorkspaceList, WriteMode,
+    AgentEntry, Broker, ChangeSettings, EngineChoice, ForeignAnswer, Settings, SoleUse, Store,
+    StoreError, WorkspaceList, WriteMode,
 };
 use countersign_cli::discovery::ServerFile;
 use countersign_core::time::Clock;
@@ -38,11 +38,16 @@ use crate::message::{print, say};
 /// For how many seconds an engine goes on without a server if nothing is said.
 pub(crate) const LONELY_LIMIT_S: u64 = 600;
 
+/// What to do about a second server on a database.
+const ONE_SERVER: &str = "A database is for one server at a time: stop the other one, or give this one a database of its own \
+     with `--database`";
+
 /// A server that is up.
 pub(crate) struct Running {
     pub(crate) broker: Broker,
     pub(crate) url: String,
     data: DataDirectory,
+    sole_use: SoleUse,
     socket: PathBuf,
     openwork: Option<Arc<OpenWork>>,
     bridges: Option<Bridges>,
@@ -120,7 +125,7 @@ pub(crate) async fn start(
         Manner::Background => Some(idle::limit(config.jobs.idle_exit_s)),
     };
     let database = options.database.as_ref().or(config.database.as_ref());
-    let store = open_store(database, &data).await?;
+    let (store, sole_use) = open_store(database, &data).await?;
     let settings = Settings {
         data_directory: data.path().to_owned(),
         own_program: std::env::current_exe().context("failed to find our own program")?,
@@ -154,13 +159,14 @@ pub(crate) async fn start(
         .map(|chats| chats.start(&broker, &store))
         .transpose()?;
     let server = ServerSettings {
+        limits: config.server.limits(),
         public_url,
         public_hosts: config.server.public_hosts,
         behind_proxy: config.server.behind_proxy,
         path_prefix,
         ..ServerSettings::default()
     };
-    let mut running = Running::begin(broker, data, tcp, server, None)?;
+    let mut running = Running::begin(broker, data, sole_use, tcp, server, None)?;
     running.idle_limit = idle_limit;
     running.bridges = bridges;
     Ok(running)
@@ -171,6 +177,7 @@ impl Running {
     pub(crate) fn begin(
         broker: Broker,
         data: DataDirectory,
+        sole_use: SoleUse,
         tcp: TcpListener,
         settings: ServerSettings,
         openwork: Option<Arc<OpenWork>>,
@@ -204,6 +211,7 @@ impl Running {
             broker,
             url,
             data,
+            sole_use,
             socket,
             openwork,
             bridges: None,
@@ -224,6 +232,7 @@ impl Running {
         let Self {
             broker,
             data,
+            mut sole_use,
             socket,
             openwork,
             bridges,
@@ -239,14 +248,15 @@ impl Running {
                 None => std::future::pending().await,
             }
         };
-        let was_idle = tokio::select! {
-            _ = interrupt.recv() => false,
-            _ = terminate.recv() => false,
+        let end = tokio::select! {
+            _ = interrupt.recv() => End::Told,
+            _ = terminate.recv() => End::Told,
+            () = sole_use.lost() => End::Displaced,
             // Whoever comes from now on finds no server, and starts the next one.
             () = idle => {
                 presence.end_idle();
                 data.withdraw(&socket);
-                true
+                End::Idle
             }
             never = footprint::shrink_after_start() => match never {},
             ended = &mut serving => {
@@ -254,14 +264,17 @@ impl Running {
                 bail!("the server ended by itself");
             }
         };
-        say("Stopping; once more to stop at once.");
+        match end {
+            End::Told | End::Idle => say("Stopping; once more to stop at once."),
+            End::Displaced => say("Stopping: another server uses this database."),
+        }
         let orderly = async {
             // Clients that wait for leave to write would hold the server up, and are told why they are let go.
             broker.stop_writes();
             stopping.cancel();
             let served = serving.await;
             // Somebody may have been let in just before the door was closed.
-            let unended = was_idle && broker.count_unended_jobs().await.unwrap_or(0) > 0;
+            let unended = end == End::Idle && broker.count_unended_jobs().await.unwrap_or(0) > 0;
             if let Some(openwork) = openwork {
                 openwork.stop().await;
             }
@@ -284,8 +297,24 @@ impl Running {
         if unended {
             succeed()?;
         }
-        Ok(())
+        match end {
+            End::Told | End::Idle => Ok(()),
+            End::Displaced => bail!(
+                "another server took the database while this one had lost its connection. {ONE_SERVER}"
+            ),
+        }
     }
+}
+
+/// Why a server stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Somebody said so.
+    Told,
+    /// Nobody has anything to do for it.
+    Idle,
+    /// Another server has the ledger.
+    Displaced,
 }
 
 /// Has another server bring to an end what this one began and was told to leave.
@@ -313,17 +342,19 @@ async fn listen(port: u16) -> anyhow::Result<TcpListener> {
 pub(crate) async fn open_store(
     database: Option<&String>,
     data: &DataDirectory,
-) -> anyhow::Result<Store> {
-    match database {
-        None => Store::open_sqlite(&data.database()?)
-            .await
-            .context("failed to open the ledger"),
+) -> anyhow::Result<(Store, SoleUse)> {
+    let opened = match database {
+        None => Store::open_sqlite(&data.database()?).await,
         Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-            Store::open_postgres(url)
-                .await
-                .context("failed to open the ledger")
+            Store::open_postgres(url).await
         }
         Some(_) => bail!("the database has to be a `postgres://` address"),
+    };
+    let store = opened.context("failed to open the ledger")?;
+    match store.claim().await {
+        Ok(sole_use) => Ok((store, sole_use)),
+        Err(StoreError::InUse) => bail!("another server uses this database. {ONE_SERVER}"),
+        Err(error) => Err(error).context("failed to take the ledger for this server"),
     }
 }
 

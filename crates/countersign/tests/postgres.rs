@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use countersign_testkit::TestServer;
 use countersign_testkit::test_server::{Engine, Setup};
+use countersign_testkit::{TestServer, eventually};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
@@ -101,6 +101,48 @@ async fn an_ask_is_answered_and_delivered_and_survives_a_kill() {
     assert_eq!(server.api().settled(id).await["state"], "delivered");
 
     server.cli(&["audit", "verify"]).await.expect_success();
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_server_on_the_same_database_is_refused() {
+    const ENDED: &str = "SELECT pg_terminate_backend(pid) FROM pg_locks \
+         WHERE locktype = 'advisory' AND objid = hashtext('SCHEMA')::bigint::bit(32)::bigint::oid";
+    let Some(schema) = Schema::make("second") else {
+        eprintln!("{LEFT_OUT}");
+        return;
+    };
+    let mut server = schema.serve().await;
+    let session = server.api().start_and_prompt("ASK 1").await;
+    let ask = server.api().wait_for_ask_of(&session).await;
+
+    let home = tempfile::tempdir().expect("a folder can be made");
+    let second = || {
+        let started = Command::new(BINARY)
+            .args(["serve", "--port", "0", "--no-engine", "--database"])
+            .arg(schema.url())
+            .current_dir(home.path())
+            .env("COUNTERSIGN_DATA", home.path().join("data"))
+            .output()
+            .expect("the program can be started");
+        let said = String::from_utf8_lossy(&started.stderr).into_owned();
+        assert_eq!(started.status.code(), Some(1), "{said}");
+        assert!(said.contains("another server uses this database"), "{said}");
+    };
+    second();
+
+    // Also after the database ended the connection that holds the lock.
+    schema.run(&ENDED.replace("SCHEMA", &schema.name));
+    let again = async || server.log().contains("lock was replaced").then_some(());
+    eventually(
+        Duration::from_mins(1),
+        "the server takes the lock again",
+        again,
+    )
+    .await;
+    second();
+
+    assert_eq!(answered(&server, &ask).await["state"], "delivered");
     server.stop().await;
 }
 

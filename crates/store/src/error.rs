@@ -20,6 +20,9 @@ pub enum StoreError {
     /// A statement failed.
     #[error("the database refused a statement")]
     Statement(#[from] DatabaseError),
+    /// Another server has the ledger.
+    #[error("another server uses this database")]
+    InUse,
     /// A row holds what this program never writes.
     #[error("the row `{row}` of `{table}` holds something unreadable in `{column}`")]
     Corrupt {
