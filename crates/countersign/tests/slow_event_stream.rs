@@ -40,7 +40,7 @@ async fn a_thousand_reconnects_miss_no_event_and_repeat_none() {
     }
     clients.spawn(cut_and_resume(
         server.url(),
-        server.api().token().expect("the owner has one").to_owned(),
+        server.api().clone(),
         begin,
         seed.dice("network"),
     ));
@@ -188,13 +188,13 @@ async fn lose_and_resume(api: Api, begin: i64, mut dice: StdRng) -> Vec<Value> {
 }
 
 /// The same, but it is the network that loses the connection, perhaps in the middle of the answer's head.
-async fn cut_and_resume(url: String, token: String, begin: i64, mut dice: StdRng) -> Vec<Value> {
+async fn cut_and_resume(url: String, api: Api, begin: i64, mut dice: StdRng) -> Vec<Value> {
     let target = url
         .trim_start_matches("http://")
         .parse()
         .expect("an address");
     let proxy = FaultProxy::start(target);
-    let api = Api::new(proxy.url(), Some(token));
+    let api = api.through(proxy.url());
     let mut seen = Vec::new();
     for _ in 0..CUTS {
         let bytes = dice.random_range(1..MOST_BYTES);

@@ -20,14 +20,15 @@ pub(crate) fn check(hosts: &Hosts, request: &Request) -> Result<(), ApiError> {
         Some(Peer::Local { .. } | Peer::Proxy { .. } | Peer::Engine) => return Ok(()),
         Some(Peer::Remote) | None => {}
     }
-    // A bearer token is sent on purpose: no page of another site can make a browser add one.
-    if request.uri().path() != PAIR && request.headers().contains_key(AUTHORIZATION) {
-        return Ok(());
-    }
+    // Checked whatever credentials come along: a header alone must not make a name that was rebound to us one of ours.
     if !hosts.has(host) {
         return Err(ApiError::forbidden_origin(
             "this server is not reached under that name; add it to the public hosts in the configuration",
         ));
+    }
+    // A bearer token is sent on purpose: no page of another site can make a browser add one.
+    if request.uri().path() != PAIR && request.headers().contains_key(AUTHORIZATION) {
+        return Ok(());
     }
     let mut origins = request.headers().get_all(ORIGIN).iter();
     if !origins.all(|origin| hosts.has_origin(origin)) {

@@ -41,7 +41,8 @@ async fn a_rebound_name_reaches_nothing_that_a_browser_opens_by_itself() {
         assert_eq!(pair.status, 403, "pairing is checked whatever comes along");
         assert_eq!(
             bearer.with("host", &host).get("/api/v1/me").await.status,
-            200
+            403,
+            "a token does not make the name one of ours"
         );
     }
     for host in [

@@ -10,6 +10,8 @@ use crate::eventually;
 #[derive(Debug, Clone)]
 pub struct Api {
     url: String,
+    /// What to name the server, where that is not in `url`.
+    host: Option<String>,
     token: Option<String>,
     http: reqwest::Client,
 }
@@ -49,8 +51,20 @@ impl Api {
     pub fn new(url: String, token: Option<String>) -> Self {
         Self {
             url,
+            host: None,
             token,
             http: crate::http::client(),
+        }
+    }
+
+    /// The same, through a proxy at `url` that leaves the `Host` header as it is.
+    #[must_use]
+    pub fn through(&self, url: String) -> Self {
+        let host = self.url.trim_start_matches("http://").to_owned();
+        Self {
+            url,
+            host: Some(host),
+            ..self.clone()
         }
     }
 
@@ -61,7 +75,10 @@ impl Api {
 
     /// Prepares a request; `path` begins with a slash.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.http.request(method, format!("{}{path}", self.url));
+        let mut request = self.http.request(method, format!("{}{path}", self.url));
+        if let Some(host) = &self.host {
+            request = request.header("host", host);
+        }
         match &self.token {
             Some(token) => request.bearer_auth(token),
             None => request,
