@@ -18,8 +18,8 @@ use crate::measured_agent;
 /// How long a start or an end may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A run that is broken off leaves no engine behind for long.
-const LONELY: &str = "[engine]\nlonely_limit_s = 20\n";
+/// A run that is broken off leaves no engine behind for long. Its followers are many and have one token.
+const SETTINGS: &str = "[server]\nstreams_per_token = 12000\n[engine]\nlonely_limit_s = 20\n";
 
 /// A server in a process of its own. Dropping it kills it.
 #[derive(Debug)]
@@ -76,20 +76,20 @@ impl Served {
         let configuration = match engine {
             Engine::None => {
                 command.arg("--no-engine");
-                LONELY.to_owned()
+                SETTINGS.to_owned()
             }
             Engine::Measured => {
                 command.arg("--no-engine");
                 let own = std::env::current_exe().context("failed to find this program")?;
                 let (name, program) = (measured_agent::NAME, own.display());
                 format!(
-                    "{LONELY}[[agents]]\nname = '{name}'\ncommand = '{program}'\nargs = ['agent']\n"
+                    "{SETTINGS}[[agents]]\nname = '{name}'\ncommand = '{program}'\nargs = ['agent']\n"
                 )
             }
             Engine::Program(program, variables) => {
                 command.envs(variables.iter().map(|(name, value)| (name, value)));
                 let program = program.display();
-                format!("{LONELY}program = '{program}'\n")
+                format!("{SETTINGS}program = '{program}'\n")
             }
         };
         std::fs::write(ledger.root().join("config.toml"), configuration)

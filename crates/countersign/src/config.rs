@@ -4,11 +4,13 @@ pub(crate) mod bridges;
 pub(crate) mod notify;
 pub(crate) mod schedules;
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use countersign_broker::{AgentEntry, JobCaps, PushSettings};
+use countersign_server::Limits;
 use serde::Deserialize;
 
 use self::bridges::BridgesConfig;
@@ -56,6 +58,26 @@ pub(crate) struct ServerConfig {
     pub(crate) behind_proxy: bool,
     /// The path under which a reverse proxy serves us, as `/countersign`.
     pub(crate) path_prefix: Option<String>,
+    /// Connections at once.
+    pub(crate) connections: Option<NonZeroUsize>,
+    /// Connections besides, for people at this machine.
+    pub(crate) socket_connections: Option<NonZeroUsize>,
+    /// Streams and waiting requests that one token may have open at once.
+    pub(crate) streams_per_token: Option<NonZeroUsize>,
+}
+
+impl ServerConfig {
+    /// How much of everything the server allows.
+    pub(crate) fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        let or = |chosen: Option<NonZeroUsize>, usual| chosen.map_or(usual, NonZeroUsize::get);
+        Limits {
+            connections: or(self.connections, usual.connections),
+            socket_connections: or(self.socket_connections, usual.socket_connections),
+            streams_per_token: or(self.streams_per_token, usual.streams_per_token),
+            ..usual
+        }
+    }
 }
 
 /// `[push]`

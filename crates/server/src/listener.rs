@@ -56,7 +56,10 @@ pub(crate) struct Hub {
     pub(crate) abandoned: CancellationToken,
     broker: Broker,
     presence: Presence,
+    /// Places for connections, whoever makes them.
     room: Arc<Semaphore>,
+    /// Places that are left to people at this machine when others have taken all of `room`.
+    socket_room: Arc<Semaphore>,
     tasks: TaskTracker,
 }
 
@@ -65,7 +68,11 @@ impl Hub {
         let limits = server.settings.limits.clone();
         let prefix = server.settings.path_prefix.clone();
         Self {
-            room: Arc::new(Semaphore::new(room(limits.connections))),
+            room: Arc::new(Semaphore::new(room(
+                limits.connections,
+                limits.socket_connections,
+            ))),
+            socket_room: Arc::new(Semaphore::new(limits.socket_connections)),
             shutdown: server.shutdown.clone(),
             abandoned: CancellationToken::new(),
             broker: server.broker.clone(),
@@ -94,19 +101,32 @@ impl Hub {
         }
     }
 
+    /// A place for a connection of `peer`, if there is one.
+    fn place_for(&self, peer: Peer) -> Option<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.room).try_acquire_owned().ok();
+        match peer {
+            Peer::Local { .. } => {
+                place.or_else(|| Arc::clone(&self.socket_room).try_acquire_owned().ok())
+            }
+            // An agent runs as the same user: it must not be able to take these places as well.
+            Peer::Remote | Peer::Proxy { .. } | Peer::Engine => place,
+        }
+    }
+
     /// Drops the connections that are left.
     pub(crate) fn abandon(&self) {
         self.abandoned.cancel();
     }
 }
 
-/// How many connections fit, if `wanted` are wished for.
-fn room(wanted: usize) -> usize {
+/// How many connections fit, if `wanted` are wished for, besides those for the socket.
+fn room(wanted: usize, socket_connections: usize) -> usize {
     let files = getrlimit(Resource::Nofile)
         .current
         .and_then(|files| usize::try_from(files).ok())
         .unwrap_or(usize::MAX);
-    wanted.min(files.saturating_sub(RESERVED_FILES)).max(1)
+    let left = files.saturating_sub(RESERVED_FILES + socket_connections);
+    wanted.min(left).max(1)
 }
 
 /// Accepts connections until the server ends.
@@ -121,9 +141,9 @@ pub(crate) async fn accept(listening: Listening, hub: Arc<Hub>) {
             Ok((socket, peer)) => {
                 exhausted = false;
                 let peer = hub.place(peer);
-                match Arc::clone(&hub.room).try_acquire_owned() {
-                    Ok(place) => welcome(socket, peer, &hub, place),
-                    Err(_) => socket.turn_away(),
+                match hub.place_for(peer) {
+                    Some(place) => welcome(socket, peer, &hub, place),
+                    None => socket.turn_away(),
                 }
             }
             Err(error) if is_about_one_peer(&error) => {}
@@ -219,7 +239,7 @@ mod tests {
 
     #[test]
     fn connections_leave_files_to_the_rest() {
-        assert_eq!(room(1), 1);
-        assert!(room(usize::MAX) < usize::MAX);
+        assert_eq!(room(1, 0), 1);
+        assert!(room(usize::MAX, 32) < room(usize::MAX, 0));
     }
 }

@@ -37,6 +37,10 @@ impl ServerSettings {
 pub struct Limits {
     /// Connections at once; fewer if the process may not open that many files.
     pub connections: usize,
+    /// Connections besides, which only people at this machine get, over the Unix socket.
+    pub socket_connections: usize,
+    /// Streams and waiting requests that one token may have open at once.
+    pub streams_per_token: usize,
     /// How long a connection may be silent: before its first byte, within its headers, and between two
     /// requests.
     pub quiet_time: Duration,
@@ -62,6 +66,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 12_000,
+            socket_connections: 32,
+            streams_per_token: 64,
             quiet_time: Duration::from_secs(10),
             head_bytes: 16 << 10,
             body_bytes: 1 << 20,

@@ -40,7 +40,7 @@ impl Server {
             started: broker.clock().now().as_micros(),
             hosts: Hosts::new(port, &settings.hosts()),
             feed: Feed::new(*broker.head().borrow()),
-            streams: Streams::new(shutdown.clone()),
+            streams: Streams::new(shutdown.clone(), settings.limits.streams_per_token),
             metrics: Metrics::new(),
             failures: AtomicU64::new(0),
             long_bodies: Semaphore::new(settings.limits.long_bodies),

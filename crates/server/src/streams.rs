@@ -7,10 +7,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use countersign_api::ErrorCode;
 use countersign_core::id::TokenId;
+use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Admitted;
+use crate::error::ApiError;
 use crate::state::Server;
 
 /// A stream outlives its token by no more than this and the look itself.
@@ -20,6 +23,7 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub(crate) struct Streams {
     shutdown: CancellationToken,
+    most_per_token: usize,
     by_token: Arc<Mutex<HashMap<TokenId, Held>>>,
 }
 
@@ -37,15 +41,18 @@ pub(crate) struct Place {
 }
 
 impl Streams {
-    pub(crate) fn new(shutdown: CancellationToken) -> Self {
+    pub(crate) fn new(shutdown: CancellationToken, most_per_token: usize) -> Self {
         Self {
             shutdown,
+            most_per_token,
             by_token: Arc::default(),
         }
     }
 
-    /// Takes a place for a stream of `admitted`.
-    pub(crate) fn enter(&self, admitted: &Admitted) -> Place {
+    /// Takes a place for a stream of `admitted`, unless its token has as many open as one may.
+    ///
+    /// Each stream holds a connection: without a limit one token could take all of them from everybody else.
+    pub(crate) fn enter(&self, admitted: &Admitted) -> Result<Place, ApiError> {
         let token = admitted
             .admission
             .as_ref()
@@ -59,15 +66,26 @@ impl Streams {
                     ending: self.shutdown.child_token(),
                     streams: 0,
                 });
+                if held.streams >= self.most_per_token {
+                    return Err(ApiError::new(
+                        StatusCode::TOO_MANY_REQUESTS,
+                        ErrorCode::TooMany,
+                        format!(
+                            "this token has {} streams open, which is as many as one may have; close some, or set \
+                             `streams_per_token` in the server's configuration",
+                            held.streams
+                        ),
+                    ));
+                }
                 held.streams += 1;
                 held.ending.clone()
             }
         };
-        Place {
+        Ok(Place {
             token,
             ending,
             streams: self.clone(),
-        }
+        })
     }
 
     fn tokens(&self) -> Vec<TokenId> {

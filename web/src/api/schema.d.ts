@@ -4343,6 +4343,22 @@ export interface operations {
                     };
                 };
             };
+            /** @description Too many at once; try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
             /** @description Something failed here. */
             500: {
                 headers: {
@@ -5487,6 +5503,22 @@ export interface operations {
                     };
                 };
             };
+            /** @description Too many at once; try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
             /** @description Something failed here. */
             500: {
                 headers: {
@@ -6069,6 +6101,22 @@ export interface operations {
             };
             /** @description A value cannot be. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Too many at once; try again. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7273,6 +7321,22 @@ export interface operations {
             };
             /** @description A value cannot be. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of error it is. */
+                        code: components["schemas"]["ErrorCode"];
+                        /** @description More for programs; its fields depend on the code. */
+                        details?: Record<string, never>;
+                        /** @description What is wrong and what to do, for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description Too many at once; try again. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::auth::Admitted;
-use crate::endpoints::refusals::{Missing, Refused, Unfit, UnfitBody};
+use crate::endpoints::refusals::{Missing, Refused, TooMany, Unfit, UnfitBody};
 use crate::error::ApiError;
 use crate::extract::{self, Id, Query};
 use crate::state::Server;
@@ -131,7 +131,7 @@ pub(crate) struct SettledQuery {
 /// Waits until nothing more can happen to an ask, or until the time is up, and shows it as it is then.
 #[utoipa::path(get, path = "/api/v1/asks/{id}/settled", tag = "asks",
     params(("id" = AskId, Path), SettledQuery),
-    responses((status = 200, body = AskView), Refused, Missing, Unfit))]
+    responses((status = 200, body = AskView), Refused, Missing, Unfit, TooMany))]
 pub(crate) async fn settled_ask(
     State(server): State<Arc<Server>>,
     admitted: Admitted,
@@ -140,7 +140,7 @@ pub(crate) async fn settled_ask(
 ) -> Result<Json<AskView>, ApiError> {
     let seconds = extract::within("timeout_s", query.timeout_s, 1..=600, 60)?;
     let limit = Duration::from_secs(seconds.unsigned_abs());
-    let place = server.streams.enter(&admitted);
+    let place = server.streams.enter(&admitted)?;
     let settled = server
         .broker
         .wait_until_settled(&admitted.caller, id, limit);

@@ -23,7 +23,7 @@ use serde_json::Value;
 use utoipa::IntoParams;
 
 use crate::auth::AtDoor;
-use crate::endpoints::refusals::{Missing, Refused, Unfit, UnfitBody};
+use crate::endpoints::refusals::{Missing, Refused, TooMany, Unfit, UnfitBody};
 use crate::error::ApiError;
 use crate::extract::{self, Id, Query};
 use crate::state::Server;
@@ -154,7 +154,7 @@ pub(crate) struct AnswerQuery {
 /// Waits until the program is to be told something about an ask, or until the time is up.
 #[utoipa::path(get, path = "/api/v1/door/runs/{run}/asks/{ask}/answer", tag = "door",
     params(("run" = RunId, Path), ("ask" = AskId, Path), AnswerQuery),
-    responses((status = 200, body = DoorAnswer), Refused, Missing, Unfit))]
+    responses((status = 200, body = DoorAnswer), Refused, Missing, Unfit, TooMany))]
 pub(crate) async fn fetch_answer(
     State(server): State<Arc<Server>>,
     at_door: AtDoor,
@@ -163,7 +163,7 @@ pub(crate) async fn fetch_answer(
 ) -> Result<Json<DoorAnswer>, ApiError> {
     let seconds = extract::within("timeout_s", query.timeout_s, 1..=60, 30)?;
     let limit = Duration::from_secs(seconds.unsigned_abs());
-    let place = server.streams.enter(&at_door.admitted);
+    let place = server.streams.enter(&at_door.admitted)?;
     let fetching = server
         .broker
         .fetch_answer(at_door.caller(), run, ask, limit);

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::auth::Admitted;
-use crate::endpoints::refusals::{Refused, Unfit};
+use crate::endpoints::refusals::{Refused, TooMany, Unfit};
 use crate::error::ApiError;
 use crate::extract::{self, Query};
 use crate::feed::{Cursor, Follower};
@@ -42,7 +42,7 @@ pub(crate) struct EventQuery {
 /// last of a stream: its `reason` is `stopped` if somebody stopped it, or `idle` if it was started in the background and
 /// nobody needs it.
 #[utoipa::path(get, path = "/api/v1/events", tag = "events", params(EventQuery),
-    responses((status = 200, body = String, content_type = "text/event-stream"), Refused, Unfit))]
+    responses((status = 200, body = String, content_type = "text/event-stream"), Refused, Unfit, TooMany))]
 pub(crate) async fn follow_events(
     State(server): State<Arc<Server>>,
     admitted: Admitted,
@@ -51,7 +51,7 @@ pub(crate) async fn follow_events(
 ) -> Result<Response, ApiError> {
     admitted.caller.require(Grant::Read)?;
     let cursor = cursor(&headers, &query)?;
-    let place = server.streams.enter(&admitted);
+    let place = server.streams.enter(&admitted)?;
     let only = admitted.caller.workspace();
     let bystander = query.bystander.then(|| server.settings.presence.stand_by());
     let follower = Follower::start(server, place, only, cursor).await?;

@@ -172,7 +172,7 @@ pub(crate) struct EndedQuery {
     params(("id" = String, Path, description = "The id, or the beginning of it that no other has"), EndedQuery),
     responses((status = 200, body = JobView),
         (status = 409, body = ErrorBody, description = "Several begin like that; `details.candidates` names them"),
-        Refused, Missing, Unfit))]
+        Refused, Missing, Unfit, TooMany))]
 pub(crate) async fn ended_job(
     State(server): State<Arc<Server>>,
     admitted: Admitted,
@@ -182,7 +182,7 @@ pub(crate) async fn ended_job(
     let seconds = extract::within("wait_seconds", query.wait_seconds, 1..=600, 60)?;
     let limit = Duration::from_secs(seconds.unsigned_abs());
     let id = find(&server, &admitted.caller, &text).await?.job.id;
-    let place = server.streams.enter(&admitted);
+    let place = server.streams.enter(&admitted)?;
     let ended = server.broker.wait_until_ended(&admitted.caller, &id, limit);
     tokio::select! {
         context = ended => Ok(Json(view(context?))),

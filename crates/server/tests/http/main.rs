@@ -29,5 +29,6 @@ mod serving;
 mod slow_peers;
 mod stage;
 mod stopped_peers;
+mod stream_limits;
 mod unread_bodies;
 mod writes;
