@@ -55,9 +55,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Server>> for LongJson<T> {
         check_type(request.headers())?;
         let room = tokio::time::timeout(limits.body_time, server.long_bodies.acquire()).await;
         let Ok(Ok(_room)) = room else {
-            return Err(ApiError::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                ErrorCode::TooMany,
+            return Err(ApiError::too_many(
                 "too many long bodies are being read; try again",
             ));
         };

@@ -7,9 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use countersign_api::ErrorCode;
 use countersign_core::id::TokenId;
-use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Admitted;
@@ -67,15 +65,11 @@ impl Streams {
                     streams: 0,
                 });
                 if held.streams >= self.most_per_token {
-                    return Err(ApiError::new(
-                        StatusCode::TOO_MANY_REQUESTS,
-                        ErrorCode::TooMany,
-                        format!(
-                            "this token has {} streams open, which is as many as one may have; close some, or set \
+                    return Err(ApiError::too_many(format!(
+                        "this token has {} streams open, which is as many as one may have; close some, or set \
                              `streams_per_token` in the server's configuration",
-                            held.streams
-                        ),
-                    ));
+                        held.streams
+                    )));
                 }
                 held.streams += 1;
                 held.ending.clone()
